@@ -82,6 +82,19 @@ on_hangup(void *ctx)
     if (sv->serve.auth != NULL && !auth_reload(sv->serve.auth, err, sizeof err)) {
         log_write(LOG_WARNING, "memcached: %s; the old entries stay", err);
     }
+    config_hangup(&sv->stats);
+}
+
+static void
+on_wake(void *ctx)
+{
+    config_work(ctx);
+}
+
+static void
+wake(void *ctx)
+{
+    loop_call(ctx);
 }
 
 /* ---- set-up --------------------------------------------------------------------------- */
@@ -442,7 +455,8 @@ tear_down(struct server *sv)
 static bool
 watch_hangup(struct server *sv)
 {
-    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL || sv->tls != NULL;
+    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL ||
+                   sv->tls != NULL || sv->settings->config.path != NULL;
     return !reloads || loop_watch_hangup(&sv->loop, on_hangup, sv);
 }
 
@@ -517,7 +531,8 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_maintenance(sv);
     }
-    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
+    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv) &&
+                         loop_watch_calls(&sv->loop, on_wake, &sv->stats))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
         status = STATUS_OS_ERROR;
     }
@@ -538,8 +553,10 @@ serve(struct server *sv)
     if (status == 0) {
         status_log_start(&sv->stats);
         daemon_ready(&sv->daemon);
+        config_serve(&sv->stats, wake, &sv->loop);
         block_signals(false);
         loop_run(&sv->loop);
+        config_close(&sv->stats);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);

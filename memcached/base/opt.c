@@ -3,6 +3,7 @@
  */
 #include "base/opt.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "base/num.h"
@@ -432,6 +433,40 @@ opt_set(const struct opt_table *t, void *conf, const char *name, char *value, FI
                       opt_values(row, values));
     }
     return apply(&run, row, value);
+}
+
+static int64_t
+number_of(const struct opt *row, const void *field)
+{
+    int64_t value = row->size == sizeof(uint32_t) ? *(const uint32_t *)field
+                                                  : *(const int64_t *)field;
+    return value / (row->unit != 0 ? row->unit : 1);
+}
+
+void
+opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
+{
+    const void *field = (const char *)conf + row->offset;
+    must(row->live != NULL);
+    if (row->live->tell != NULL) {
+        row->live->tell(conf, to, OPT_TOLD_MAX);
+        return;
+    }
+    switch (row->kind) {
+    case OPT_FLAG:
+    case OPT_SWITCH:
+        snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "on" : "off");
+        break;
+    case OPT_OFF:
+        snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "off" : "on");
+        break;
+    case OPT_DOUBLE:
+        snprintf(to, OPT_TOLD_MAX, "%.10g", *(const double *)field);
+        break;
+    default:
+        snprintf(to, OPT_TOLD_MAX, "%" PRIi64, number_of(row, field));
+        break;
+    }
 }
 
 enum opt_result

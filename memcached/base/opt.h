@@ -35,6 +35,15 @@ enum opt_kind {
     OPT_REFUSE, /* known, but this build or version cannot do it */
 };
 
+/* How a row's setting changes while the program runs. */
+struct opt_live {
+    void (*read)(void *program, void *conf); /* what is in force, into conf's fields */
+    /* False: not now, but by a restart. */
+    bool (*apply)(void *program, const void *conf);
+    /* The field as it would be written, for rows that are no number or switch. */
+    void (*tell)(const void *conf, char *to, size_t size);
+};
+
 /* Where the row may be written; a row may have several spellings at once. */
 struct opt {
     char letter;      /* 0: none */
@@ -54,6 +63,7 @@ struct opt {
     bool may_follow;   /* a value that may be left out can also be the next argument */
     bool adds_up;      /* given several times all count, not the last alone */
     bool is_argv_only; /* not in a file of options */
+    const struct opt_live *live; /* NULL: it takes a restart */
     /* OPT_CALL, OPT_PARSE: NULL when good, else the sentence to print; may be a static buffer. */
     const char *(*call)(void *conf, const char *text);
     const char *const *choices; /* NULL among them: has no name */
@@ -125,6 +135,11 @@ must_check enum opt_result opt_parse(const struct opt_table *t, void *conf, int 
 must_check enum opt_result opt_set(const struct opt_table *t, void *conf,
                                    const char *name, char *value, FILE *err,
                                    int *exit_status);
+
+#define OPT_TOLD_MAX 512
+/* What the row's field says, as a file would: "on" or "off" for a row without a value. Rows with
+ * `live`. */
+void opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX]);
 
 /* Walks argv as opt_parse does, but only reports what stands there. */
 must_check enum opt_result opt_each(const struct opt_table *t, opt_visit *visit,

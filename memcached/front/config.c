@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The options of a file and of the command line, together.
+ * The options of a file and of the command line, together; "qos reload" and "qos save".
  */
 #include "front/config.h"
 
+#include <errno.h>
+#include <pthread.h>
+
 #include "base/file.h"
+#include "base/log.h"
 #include "front/front.h"
+#include "front/reload.h"
 
 #define WHERE_MAX 4200
+#define ANSWER_BYTES 30000 /* of lines; a line more may be begun */
+#define ANSWER_LINE 500
 
 /* ---- reading -------------------------------------------------------------------------- */
 
@@ -226,4 +233,211 @@ static const struct opt options[] = {
 };
 /* clang-format on */
 
-const struct front front_config = {OPTIONS(options), .usage = FRONT_USAGE};
+/* ---- what workers ask for ------------------------------------------------------------- */
+
+enum job_kind { JOB_RELOAD, JOB_SAVE, JOB_KINDS };
+
+/* One runs at a time, and answers all that asked before it began. */
+struct job {
+    uint32_t asked, done;
+    bool has_failed; /* the last */
+    char *report;    /* its lines, CR LF behind each; NULL: no memory */
+};
+
+struct state {
+    pthread_mutex_t lock; /* everything */
+    struct job jobs[JOB_KINDS];
+    void (*wake)(void *ctx);
+    void *wake_ctx;
+    bool is_open;
+};
+
+static struct state *
+state_of(const struct stats *st)
+{
+    return front_state(st->settings, &front_config);
+}
+
+static void
+init(struct settings *s)
+{
+    struct state *own = front_state(s, &front_config);
+    PTHREAD_OK(pthread_mutex_init(&own->lock, NULL));
+}
+
+static void
+stop(struct stats *st)
+{
+    struct state *own = state_of(st);
+    for (unsigned i = 0; i < JOB_KINDS; i++) {
+        free(own->jobs[i].report);
+        own->jobs[i].report = NULL;
+    }
+}
+
+void
+config_serve(struct stats *st, void (*wake)(void *ctx), void *ctx)
+{
+    struct state *own = state_of(st);
+    PTHREAD_OK(pthread_mutex_lock(&own->lock));
+    own->wake = wake;
+    own->wake_ctx = ctx;
+    own->is_open = true;
+    PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+}
+
+void
+config_close(struct stats *st)
+{
+    struct state *own = state_of(st);
+    PTHREAD_OK(pthread_mutex_lock(&own->lock));
+    own->is_open = false;
+    PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+}
+
+/* Logs each line, and puts it into the answer for clients while there is room. */
+static void
+put_lines(char *text, FILE *answer)
+{
+    char *line;
+    size_t left_out = 0;
+    while ((line = strsep(&text, "\n")) != NULL) {
+        if (*line == '\0') {
+            continue;
+        }
+        log_write(LOG_WARNING, "memcached: %s", line);
+        if (ftell(answer) < ANSWER_BYTES) {
+            fprintf(answer, "%.*s\r\n", ANSWER_LINE, line);
+        } else {
+            left_out++;
+        }
+    }
+    if (left_out > 0) {
+        fprintf(answer, "NOTE %zu more lines are in the log\r\n", left_out);
+    }
+}
+
+/* Returns the answer; NULL: no memory. */
+static char *
+run_job(struct stats *st, enum job_kind kind, bool *has_failed)
+{
+    char *text = NULL, *report = NULL;
+    size_t len, report_len;
+    FILE *out = open_memstream(&text, &len);
+    *has_failed = true;
+    if (out == NULL) {
+        return NULL;
+    }
+    *has_failed = !(kind == JOB_RELOAD ? reload_file : reload_save)(st, out);
+    FILE *answer = fclose(out) == 0 ? open_memstream(&report, &report_len) : NULL;
+    if (answer != NULL) {
+        put_lines(text, answer);
+        if (fclose(answer) != 0) {
+            free(report);
+            report = NULL;
+        }
+    }
+    free(text);
+    return report;
+}
+
+void
+config_work(struct stats *st)
+{
+    struct state *own = state_of(st);
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++) {
+        struct job *job = &own->jobs[kind];
+        PTHREAD_OK(pthread_mutex_lock(&own->lock));
+        uint32_t asked = job->asked;
+        bool is_done = asked == job->done;
+        PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+        if (is_done) {
+            continue;
+        }
+        bool has_failed;
+        char *report = run_job(st, kind, &has_failed);
+        PTHREAD_OK(pthread_mutex_lock(&own->lock));
+        free(job->report);
+        job->report = report;
+        job->has_failed = has_failed;
+        job->done = asked;
+        PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    }
+}
+
+void
+config_hangup(struct stats *st)
+{
+    bool has_failed;
+    if (st->settings->config.path != NULL) {
+        free(run_job(st, JOB_RELOAD, &has_failed));
+    }
+}
+
+/* The answer of a job that is done. */
+static enum reply
+answer(struct serve_qos *q, const struct job *job)
+{
+    if (job->report == NULL) {
+        q->sink->has_failed = true;
+        return REPLY_NONE;
+    }
+    sink_text(q->sink, "", job->report, strlen(job->report), true);
+    return job->has_failed ? front_refuse(q, "nothing has changed") : REPLY_OK;
+}
+
+/* A call asks, the next ones look whether it is done. The worker has its turns meanwhile. */
+static enum reply
+request(struct stats *st, struct serve_qos *q, enum job_kind kind)
+{
+    struct state *own = state_of(st);
+    struct job *job = &own->jobs[kind];
+    enum reply reply = REPLY_NONE;
+    PTHREAD_OK(pthread_mutex_lock(&own->lock));
+    if (q->place->at == 0 && own->is_open) {
+        q->place->at = 1;
+        q->place->ticket = ++job->asked;
+        own->wake(own->wake_ctx);
+    } else if (q->place->at > 0 && (int32_t)(job->done - q->place->ticket) >= 0) {
+        reply = answer(q, job);
+    } else if (!own->is_open) {
+        reply = front_refuse(q, "the server ends");
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    return reply;
+}
+
+/* ---- commands ------------------------------------------------------------------------- */
+
+static enum reply
+run_reload(struct stats *st, struct serve_qos *q)
+{
+    return st->settings->config.path != NULL
+               ? request(st, q, JOB_RELOAD)
+               : front_refuse(q, "there is no file: start the server with --config=FILE");
+}
+
+static enum reply
+run_save(struct stats *st, struct serve_qos *q)
+{
+    if (!q->is_local) {
+        return front_refuse(q, "files are written for UNIX sockets and loopback only");
+    }
+    return st->settings->config.path != NULL
+               ? request(st, q, JOB_SAVE)
+               : front_refuse(q, "there is no file: start the server with --config=FILE");
+}
+
+/* clang-format off */
+static const struct qos_row commands[] = {
+    {.word = "reload", .arguments = "", .is_control = true, .run = run_reload,
+     .meaning = "read the file of --config again", .after = "rebalance"},
+    {.word = "save", .arguments = "", .is_control = true, .run = run_save,
+     .meaning = "write what has changed to the file of --config", .after = "reload"},
+};
+/* clang-format on */
+
+const struct front front_config = {
+    OPTIONS(options),     COMMANDS(commands),
+    .usage = FRONT_USAGE, .state_bytes = sizeof(struct state),
+    .init = init,         .stop = stop};

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * --config: options from a file, before those of the command line. Start-up thread.
+ * --config: options from a file, before those of the command line, and what becomes of the file
+ * while the server runs: SIGHUP and "qos reload" read it again, "qos save" writes it.
+ *
+ * The files are read and written by the main thread. A worker that wants it done asks, wakes
+ * main, and calls again until it is done.
  */
 #pragma once
 
@@ -12,6 +16,7 @@
 #include "front/config_file.h"
 
 struct settings;
+struct stats;
 
 #define CONFIG_STATUS 78 /* exit status for what is wrong with a file */
 
@@ -37,6 +42,8 @@ struct config {
     char **words; /* the same, to be cut and pointed into */
 };
 
+/* ---- start-up thread, or main --------------------------------------------------------- */
+
 /* The value of a long option that must be known before the others are understood: its last on
  * the command line. NULL: it is not there. */
 const char *config_find(int argc, char **argv, const char *name);
@@ -52,3 +59,15 @@ must_check bool config_apply(struct settings *s, const struct opt_table *table, 
                              int *exit_status);
 /* Those of the options that count, as lines of a file; not what is the default anyway. */
 void config_print(const struct config *c, FILE *out);
+
+/* ---- main, while the server runs ------------------------------------------------------ */
+
+/* From here on workers are served: `wake` makes main call config_work, and is called by
+ * them. */
+void config_serve(struct stats *st, void (*wake)(void *ctx), void *ctx);
+/* What workers have asked for. */
+void config_work(struct stats *st);
+/* Reads the file again, if there is one; what comes of it is logged. */
+void config_hangup(struct stats *st);
+/* No more is done; workers that ask are refused. */
+void config_close(struct stats *st);

@@ -52,21 +52,162 @@ set_cpu(void *conf, const char *text)
                        limit_text_percent(text, strlen(text), &s->cpu_percent));
 }
 
+/* ---- at run time ---------------------------------------------------------------------- */
+
+static void
+read_limits(void *program, void *conf)
+{
+    struct stats *st = program;
+    struct settings *s = conf;
+    struct limiter *l = &st->shared->core.limiter;
+    uint64_t ignored;
+    s->limits = (struct limiter_conf){
+        .total = limiter_total(l),
+        .peer = {front_relaxed(&l->peers.rate), front_relaxed(&l->peers.burst)},
+        .action = (enum limiter_action)atomic_load(&l->action),
+        .max_delay = front_relaxed(&l->max_delay),
+        .counts_keys = atomic_load(&l->counts_keys),
+        .is_dry = atomic_load(&l->is_dry),
+    };
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        s->limits.by_class[c] = (struct limiter_rule){
+            front_relaxed(&l->by_class[c].rate), front_relaxed(&l->by_class[c].burst)};
+    }
+    s->cpu_percent = governor_get(st->shared->governor, &ignored);
+}
+
+/* Workers that sleep until an earlier time look again. */
+static enum reply
+relimit(struct stats *st)
+{
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        worker_relimit(&st->workers[i]);
+    }
+    return REPLY_OK;
+}
+
+static bool
+apply_rates(void *program, const void *conf)
+{
+    struct stats *st = program;
+    const struct settings *s = conf;
+    struct limiter *l = &st->shared->core.limiter;
+    limiter_set_total(l, s->limits.total, clock_now());
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        limiter_set_class(l, (enum req_class)c, s->limits.by_class[c], clock_now());
+    }
+    return relimit(st) == REPLY_OK;
+}
+
+static bool
+apply_peer(void *program, const void *conf)
+{
+    struct stats *st = program;
+    limiter_set_peer(&st->shared->core.limiter,
+                     ((const struct settings *)conf)->limits.peer, clock_now());
+    return relimit(st) == REPLY_OK;
+}
+
+static bool
+apply_handling(void *program, const void *conf)
+{
+    struct stats *st = program;
+    const struct limiter_conf *to = &((const struct settings *)conf)->limits;
+    struct limiter *l = &st->shared->core.limiter;
+    limiter_set_action(l, to->action, to->max_delay);
+    limiter_set_unit(l, to->counts_keys);
+    atomic_store_explicit(&l->is_dry, to->is_dry, memory_order_relaxed);
+    return relimit(st) == REPLY_OK;
+}
+
+static bool
+apply_cpu(void *program, const void *conf)
+{
+    struct stats *st = program;
+    governor_set(st->shared->governor, ((const struct settings *)conf)->cpu_percent);
+    return true;
+}
+
+/* "50000,burst=500"; a burst that is the default is left out. */
+static size_t
+put_rule(char *to, size_t size, const char *name, struct limiter_rule rule)
+{
+    size_t len = (size_t)snprintf(to, size, "%s%" PRIu64, name, rule.rate);
+    if (rule.rate == 0) {
+        return (size_t)snprintf(to, size, "%soff", name);
+    }
+    if (rule.burst != 0 && rule.burst != limit_default_burst(rule.rate)) {
+        len += (size_t)snprintf(to + len, size - len, ",burst=%" PRIu64, rule.burst);
+    }
+    return len;
+}
+
+static void
+tell_rates(const void *conf, char *to, size_t size)
+{
+    const struct limiter_conf *limits = &((const struct settings *)conf)->limits;
+    size_t len = put_rule(to, size, "", limits->total);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        char name[32];
+        snprintf(name, sizeof name, ",%s=", class_name((enum req_class)c));
+        if (limits->by_class[c].rate > 0) {
+            len += put_rule(to + len, size - len, name, limits->by_class[c]);
+        }
+    }
+    must(len < size);
+}
+
+static void
+tell_peer(const void *conf, char *to, size_t size)
+{
+    put_rule(to, size, "", ((const struct settings *)conf)->limits.peer);
+}
+
+static void
+tell_action(const void *conf, char *to, size_t size)
+{
+    const struct limiter_conf *limits = &((const struct settings *)conf)->limits;
+    must(size >= LIMIT_TEXT_ACTION_MAX);
+    limit_text_describe(limits->action, limits->max_delay, to);
+}
+
+static void
+tell_unit(const void *conf, char *to, size_t size)
+{
+    snprintf(to, size, "%s",
+             ((const struct settings *)conf)->limits.counts_keys ? "key" : "cmd");
+}
+
+static void
+tell_cpu(const void *conf, char *to, size_t size)
+{
+    unsigned percent = ((const struct settings *)conf)->cpu_percent;
+    snprintf(to, size, percent > 0 ? "%u%%" : "off", percent);
+}
+
+static const struct opt_live live_rates = {read_limits, apply_rates, tell_rates},
+                             live_peer = {read_limits, apply_peer, tell_peer},
+                             live_action = {read_limits, apply_handling, tell_action},
+                             live_unit = {read_limits, apply_handling, tell_unit},
+                             live_cpu = {read_limits, apply_cpu, tell_cpu},
+                             live_dry = {read_limits, apply_handling, NULL};
+
 /* clang-format off */
 static const struct opt options[] = {
     {.name = "qps-limit", SET(set_total), .arg = "N[,CLASS=N...]", .section = QOS,
-     .common = 16, .adds_up = true, .preset_help = "off",
+     .common = 16, .adds_up = true, .live = &live_rates, .preset_help = "off",
      .help = "requests a second; those above wait"},
     {.name = "qps-limit-peer", SET(set_peer), .arg = "N[,burst=B]", .section = QOS,
-     .preset_help = "off", .help = "the same for each client address"},
+     .live = &live_peer, .preset_help = "off", .help = "the same for each client address"},
     {.name = "qps-limit-action", SET(set_action), .arg = "delay|error|miss|delay:TIME+error",
-     .section = QOS, .preset = "delay", .help = "what happens to requests above a limit"},
+     .section = QOS, .preset = "delay", .live = &live_action,
+     .help = "what happens to requests above a limit"},
     {.name = "qps-limit-unit", SET(set_unit), .arg = "cmd|key", .section = QOS,
-     .preset = "cmd", .help = "what limits count: requests, or the keys of gets"},
-    {.name = "cpu-limit", SET(set_cpu), .arg = "N%", .section = QOS,
+     .preset = "cmd", .live = &live_unit, .help = "what limits count: requests, or the keys of gets"},
+    {.name = "cpu-limit", SET(set_cpu), .arg = "N%", .section = QOS, .live = &live_cpu,
      .help = "limit requests so that the process uses N% of one CPU"},
     {.name = "qps-limit-dry-run", .kind = OPT_FLAG, OF(limits.is_dry), .section = QOS,
-     .after = "slo", .help = "count requests that would be limited, but admit them"},
+     .after = "slo", .live = &live_dry, .help = "count requests that would be limited, but admit them"},
 };
 /* clang-format on */
 
@@ -237,16 +378,6 @@ show(struct stats *st, struct sink *sink)
 }
 
 /* ---- commands ------------------------------------------------------------------------- */
-
-/* Workers that sleep until an earlier time look again. */
-static enum reply
-relimit(struct stats *st)
-{
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_relimit(&st->workers[i]);
-    }
-    return REPLY_OK;
-}
 
 /* "<n|off> [burst]" in words. */
 static const char *

@@ -5,6 +5,7 @@
  */
 #include "base/num.h"
 #include "front/front.h"
+#include "serve/maint.h"
 
 #define SEGMENTS_PCT_MOST 80 /* of HOT and WARM together */
 #define TEMP_TTL 61          /* that "stats settings" tells while there is none */
@@ -41,18 +42,68 @@ set_temporary_ttl(void *conf, const char *text)
     return NULL;
 }
 
+/* ---- at run time ---------------------------------------------------------------------- */
+
+static void
+read_crawler(void *program, void *conf)
+{
+    struct stats *st = program;
+    struct maint_conf *to = &((struct settings *)conf)->maint;
+    bool has_maintainer = to->has_maintainer;
+    *to = maint_conf(st->shared->serve->maint);
+    to->has_maintainer = has_maintainer;
+}
+
+static bool
+apply_crawler(void *program, const void *conf)
+{
+    struct stats *st = program;
+    const struct maint_conf *from = &((const struct settings *)conf)->maint;
+    struct maint *m = st->shared->serve->maint;
+    maint_set_crawler_sleep(m, from->crawler_sleep_us);
+    maint_set_crawler_tocrawl(m, from->crawler_tocrawl);
+    return maint_conf(m).has_crawler == from->has_crawler ||
+           maint_switch_crawler(m, st->shared->store, from->has_crawler);
+}
+
+static void
+read_shares(void *program, void *conf)
+{
+    struct stats *st = program;
+    ((struct settings *)conf)->store.lru = store_lru(st->shared->store);
+}
+
+static bool
+apply_shares(void *program, const void *conf)
+{
+    struct stats *st = program;
+    const struct store_lru_conf *from = &((const struct settings *)conf)->store.lru;
+    struct store_lru_conf lru = store_lru(st->shared->store);
+    lru.hot_pct = from->hot_pct;
+    lru.warm_pct = from->warm_pct;
+    lru.hot_factor = from->hot_factor;
+    lru.warm_factor = from->warm_factor;
+    store_set_lru(st->shared->store, &lru);
+    maint_wake(st->shared->serve->maint);
+    return true;
+}
+
+static const struct opt_live live_crawler = {read_crawler, apply_crawler, NULL},
+                             live_shares = {read_shares, apply_shares, NULL};
+
 /* clang-format off */
 static const struct opt options[] = {
     {.word = "lru_crawler", .kind = OPT_FLAG, OF(maint.has_crawler), .section = LRU,
+     .live = &live_crawler,
      .help = "a background thread reclaims expired items"},
     {.word = "no_lru_crawler", .kind = OPT_OFF, OF(maint.has_crawler), .section = LRU,
-     .help = "disable the LRU crawler"},
+     .live = &live_crawler, .help = "disable the LRU crawler"},
     {.word = "lru_crawler_sleep", .kind = OPT_INT, OF(maint.crawler_sleep_us),
-     .max = 1000000, .arg = "N", .section = LRU, .preset = "100",
+     .max = 1000000, .arg = "N", .section = LRU, .preset = "100", .live = &live_crawler,
      .error = "LRU crawler sleep must be between 0 and 1 second",
      .help = "pause of the crawler between items in microseconds"},
     {.word = "lru_crawler_tocrawl", .kind = OPT_INT, OF(maint.crawler_tocrawl),
-     .max = UINT32_MAX, .arg = "N", .section = LRU, .preset = "0",
+     .max = UINT32_MAX, .arg = "N", .section = LRU, .preset = "0", .live = &live_crawler,
      .error = "lru_crawler_tocrawl takes a numeric 32bit value",
      .help = "items of a list that one crawl examines; 0: all"},
     {.word = "tail_repair_time", .kind = OPT_INT, OF(store.tail_repair_seconds), .min = 10,
@@ -64,19 +115,21 @@ static const struct opt options[] = {
     {.word = "no_lru_maintainer", SET(set_no_maintainer), .section = LRU,
      .help = "flat LRU"},
     {.word = "hot_lru_pct", .kind = OPT_INT, OF(store.lru.hot_pct), .min = 1, .max = 79,
-     .arg = "N", .section = LRU, .preset = "20",
+     .arg = "N", .section = LRU, .preset = "20", .live = &live_shares,
      .error = "hot_lru_pct must be > 1 and < 80",
      .help = "maximum share of HOT items in a class in percent"},
     {.word = "warm_lru_pct", .kind = OPT_INT, OF(store.lru.warm_pct), .min = 1, .max = 79,
-     .arg = "N", .section = LRU, .preset = "40",
+     .arg = "N", .section = LRU, .preset = "40", .live = &live_shares,
      .error = "warm_lru_pct must be > 1 and < 80",
      .help = "maximum share of WARM items in a class in percent"},
     {.word = "hot_max_factor", .kind = OPT_DOUBLE, OF(store.lru.hot_factor), .min = 1e-9,
      .max = 1e9, .arg = "X", .section = LRU, .preset = "0.2",
+     .live = &live_shares,
      .error = "hot_max_factor must be > 0",
      .help = "maximum age of HOT items as a share of the tail's age"},
     {.word = "warm_max_factor", .kind = OPT_DOUBLE, OF(store.lru.warm_factor), .min = 1e-9,
      .max = 1e9, .arg = "X", .section = LRU, .preset = "2.0",
+     .live = &live_shares,
      .error = "warm_max_factor must be > 0",
      .help = "maximum age of WARM items as a share of the tail's age"},
     {.word = "temporary_ttl", SET(set_temporary_ttl), .arg = "N", .section = LRU,

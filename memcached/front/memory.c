@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "front/front.h"
+#include "serve/maint.h"
 
 #define CHUNK_MAX_14 STORE_PAGE_BYTES /* the largest chunk of 1.4 */
 #define MEGABYTE (INT64_C(1) << 20)
@@ -117,11 +118,51 @@ set_automove_window(void *conf, const char *text)
     return NULL;
 }
 
+/* ---- at run time ---------------------------------------------------------------------- */
+
+static void
+read_limit(void *program, void *conf)
+{
+    struct stats *st = program;
+    struct store_totals totals;
+    store_totals(st->shared->store, &totals);
+    ((struct settings *)conf)->memory_mb = (int64_t)(totals.limit_bytes >> 20);
+}
+
+/* Memory that was taken at the start stays as much as it is. */
+static bool
+apply_limit(void *program, const void *conf)
+{
+    struct stats *st = program;
+    return store_set_limit(st->shared->store,
+                           (uint64_t)((const struct settings *)conf)->memory_mb << 20);
+}
+
+static void
+read_automove(void *program, void *conf)
+{
+    struct stats *st = program;
+    ((struct settings *)conf)->automove = store_automove(st->shared->store);
+}
+
+static bool
+apply_automove(void *program, const void *conf)
+{
+    struct stats *st = program;
+    store_set_automove(st->shared->store, &((const struct settings *)conf)->automove);
+    maint_wake(st->shared->serve->maint);
+    return true;
+}
+
+static const struct opt_live live_limit = {read_limit, apply_limit, NULL},
+                             live_automove = {read_automove, apply_automove, NULL};
+
 /* clang-format off */
 static const struct opt options[] = {
     {.letter = 'm', .name = "memory-limit", .kind = OPT_INT, OF(memory_mb), .min = 1,
      .max = 1e9, .arg = "N", .section = MEMORY, .common = 1, .preset = "64",
-     .error = "memory must be 1 to 1000000000 megabytes", .help = "item memory in megabytes"},
+     .error = "memory must be 1 to 1000000000 megabytes", .live = &live_limit,
+     .help = "item memory in megabytes"},
     {.letter = 'M', .name = "disable-evictions", .kind = OPT_OFF, OF(store.can_evict),
      .section = MEMORY,
      .help = "answer an error when memory is full instead of evicting"},
@@ -142,17 +183,18 @@ static const struct opt options[] = {
      .help = "allow pages to move between slab classes"},
     {.word = "no_slab_reassign", .kind = OPT_OFF, OF(store.can_reassign), .section = MEMORY,
      .help = "pages do not move between slab classes"},
-    {.word = "slab_automove", SET(set_automove), .arg = "N?", .section = MEMORY,
-     .preset = "1", .old_preset = "0",
+    {.word = "slab_automove", SET(set_automove), OF(automove.level), .arg = "N?",
+     .section = MEMORY, .preset = "1", .old_preset = "0", .live = &live_automove,
      .help = "move pages between classes: 0 never, 1 by age, 2 at each eviction"},
     {.word = "no_slab_automove", .kind = OPT_SET, OF(automove.level), .section = MEMORY,
-     .help = "pages move by command only"},
+     .live = &live_automove, .help = "pages move by command only"},
     {.word = "slab_automove_ratio", .kind = OPT_DOUBLE, OF(automove.ratio), .min = 1e-9,
      .max = 1, .arg = "X", .section = MEMORY, .preset = "0.8",
+     .live = &live_automove,
      .error = "slab_automove_ratio must be > 0 and < 1",
      .help = "ratio of ages below which the automover moves a page"},
-    {.word = "slab_automove_window", SET(set_automove_window), .arg = "N",
-     .section = MEMORY, .preset = "10", .old_preset = "30",
+    {.word = "slab_automove_window", SET(set_automove_window), OF(automove.window),
+     .arg = "N", .section = MEMORY, .preset = "10", .old_preset = "30", .live = &live_automove,
      .help = "window of the automover in seconds"},
     {.word = "slab_chunk_max", SET(set_chunk_max), .arg = "N", .section = MEMORY,
      .preset_help = "512; in 1.4 1m",

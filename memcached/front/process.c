@@ -3,6 +3,7 @@
  *
  * The process: user, background, log, and what is printed in place of serving.
  */
+#include "base/log.h"
 #include "base/num.h"
 #include "front/front.h"
 
@@ -19,6 +20,23 @@ set_verbosity(void *conf, const char *text)
     }
     return NULL;
 }
+
+static void
+read_verbosity(void *program, void *conf)
+{
+    (void)program;
+    ((struct settings *)conf)->verbosity = log_level();
+}
+
+static bool
+apply_verbosity(void *program, const void *conf)
+{
+    (void)program;
+    log_set_level(((const struct settings *)conf)->verbosity);
+    return true;
+}
+
+static const struct opt_live live = {read_verbosity, apply_verbosity, NULL};
 
 static const char *
 set_short_help(void *conf, const char *text)
@@ -41,8 +59,8 @@ set_help(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt options[] = {
-    {.letter = 'v', .name = "verbose", SET(set_verbosity), .arg = "N?", .section = PROCESS,
-     .common = 6, .adds_up = true, .help = "log to stderr; -vv: commands and replies"},
+    {.letter = 'v', .name = "verbose", SET(set_verbosity), OF(verbosity), .arg = "N?", .section = PROCESS,
+     .common = 6, .adds_up = true, .live = &live, .help = "log to stderr; -vv: commands and replies"},
     {.letter = 'u', .name = "user", .kind = OPT_TEXT, OF(user), .exit_status = FRONT_USAGE,
      .arg = "USER", .section = PROCESS, .common = 11,
      .help = "become this user when started as root"},

@@ -16,6 +16,44 @@ set_slo(void *conf, const char *text)
     return front_blame("slo", slo_parse(text, strlen(text), s->slo));
 }
 
+static void
+read_targets(void *program, void *conf)
+{
+    struct stats *st = program;
+    for (unsigned i = 0; i < SLO_RULES; i++) {
+        ((struct settings *)conf)->slo[i] = slo_get(&st->shared->core.slo, i);
+    }
+}
+
+static bool
+apply_targets(void *program, const void *conf)
+{
+    struct stats *st = program;
+    for (unsigned i = 0; i < SLO_RULES; i++) {
+        slo_set(&st->shared->core.slo, i, ((const struct settings *)conf)->slo[i]);
+    }
+    return true;
+}
+
+/* "p95:500us,bulk=p99:20000us". */
+static void
+tell_targets(const void *conf, char *to, size_t size)
+{
+    const struct slo_target *targets = ((const struct settings *)conf)->slo;
+    char text[SLO_TEXT_MAX];
+    size_t len = (size_t)snprintf(to, size, "%s", slo_describe(targets[SLO_TOTAL], text));
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (targets[c].ns > 0) {
+            len += (size_t)snprintf(to + len, size - len, ",%s=%s",
+                                    class_name((enum req_class)c),
+                                    slo_describe(targets[c], text));
+        }
+    }
+    must(len < size);
+}
+
+static const struct opt_live live = {read_targets, apply_targets, tell_targets};
+
 static const struct opt options[] = {
     {.name = "slo",
      SET(set_slo),
@@ -23,6 +61,7 @@ static const struct opt options[] = {
      .section = QOS,
      .common = 17,
      .adds_up = true,
+     .live = &live,
      .help = "bound the queueing delay, e.g. p95:500us"},
 };
 

@@ -198,6 +198,7 @@ describe(const struct listener *from, int fd, const struct sockaddr *addr, sockl
             .peer = addr_peer(addr, len, from->acceptor->listen->shared->peer_seed),
         };
         handoff->may_control = may_control(from, &handoff->peer);
+        handoff->is_local = addr_is_local(&handoff->peer);
     }
     return handoff;
 }

@@ -160,6 +160,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->pump.session.declared =
         net_shared_declared(w->shared, &handoff->peer, handoff->declared);
     c->pump.session.may_control = handoff->may_control;
+    c->pump.session.is_local = handoff->is_local;
     c->tag = handoff->tag;
     c->rate.since = w->core.now;
     c->message.kind = MESSAGE_MOVED;

@@ -5,6 +5,8 @@
 
 #include <event2/event.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 static const int numbers[LOOP_SIGNALS] = {SIGTERM, SIGINT, SIGUSR1};
 
@@ -58,6 +60,37 @@ loop_watch_hangup(struct loop *l, loop_hangup *on_hangup, void *ctx)
            event_add(&l->hangup, NULL) == 0;
 }
 
+static void
+on_call(evutil_socket_t fd, short what, void *arg)
+{
+    struct loop *l = arg;
+    eventfd_t calls;
+    (void)what;
+    if (eventfd_read(fd, &calls) == 0) {
+        l->on_wake(l->wake_ctx);
+    }
+}
+
+bool
+loop_watch_calls(struct loop *l, loop_wake *on_wake, void *ctx)
+{
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (l->wake_fd < 0) {
+        return false;
+    }
+    l->on_wake = on_wake;
+    l->wake_ctx = ctx;
+    return event_assign(&l->wake, l->base, l->wake_fd, EV_READ | EV_PERSIST, on_call,
+                        l) == 0 &&
+           event_add(&l->wake, NULL) == 0;
+}
+
+void
+loop_call(struct loop *l)
+{
+    must(eventfd_write(l->wake_fd, 1) == 0);
+}
+
 void
 loop_run(struct loop *l)
 {
@@ -72,6 +105,10 @@ loop_close(struct loop *l)
     }
     if (l->on_hangup != NULL) {
         event_del(&l->hangup);
+    }
+    if (l->on_wake != NULL) {
+        event_del(&l->wake);
+        close(l->wake_fd);
     }
     event_base_free(l->base);
 }

@@ -15,6 +15,7 @@ struct event_base;
 #define LOOP_SIGNALS 3 /* SIGTERM, SIGINT, SIGUSR1 end the loop */
 
 typedef void loop_hangup(void *ctx);
+typedef void loop_wake(void *ctx);
 
 struct loop {
     struct event_base *base;
@@ -22,6 +23,10 @@ struct loop {
     struct event hangup; /* in use when on_hangup is not NULL */
     loop_hangup *on_hangup;
     void *ctx;
+    struct event wake; /* in use when on_wake is not NULL */
+    loop_wake *on_wake;
+    void *wake_ctx;
+    int wake_fd;  /* eventfd */
     int ended_by; /* the signal */
 };
 
@@ -29,6 +34,10 @@ struct loop {
 must_check bool loop_open(struct loop *l);
 /* SIGHUP calls on_hangup(ctx) in the loop. False: no memory or descriptors. */
 must_check bool loop_watch_hangup(struct loop *l, loop_hangup *on_hangup, void *ctx);
+/* loop_call calls on_wake(ctx) in the loop, once for several calls. Likewise. */
+must_check bool loop_watch_calls(struct loop *l, loop_wake *on_wake, void *ctx);
+/* Any thread, between loop_watch_calls and loop_close. */
+void loop_call(struct loop *l);
 /* Returns after one of the signals, which ended_by then names. */
 void loop_run(struct loop *l);
 void loop_close(struct loop *l);

@@ -94,7 +94,7 @@ struct handoff {
     enum serve_binding binding;
     enum tls_mode tls;
     enum req_class declared; /* or CLASS_NONE */
-    bool may_control;
+    bool may_control, is_local;
     struct peer peer;
 };
 

@@ -59,6 +59,7 @@ struct serve_qos {
     unsigned count;
     bool is_datagram; /* there is no connection that could declare anything */
     bool may_control; /* change how others are served, and its own class for the better */
+    bool is_local;    /* from a UNIX socket or loopback: may have files written */
     uint8_t declared; /* of the session that asks; the hook may change it */
     struct serve_place *place; /* as for stats */
     struct sink *sink;

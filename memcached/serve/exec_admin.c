@@ -35,6 +35,7 @@ call_hook(struct session *s, const struct env *env, unsigned count, struct sink 
                           .count = count,
                           .is_datagram = s->is_datagram,
                           .may_control = s->may_control && !s->is_datagram,
+                          .is_local = s->is_local,
                           .declared = s->declared,
                           .place = &s->place,
                           .sink = sink};

@@ -35,6 +35,7 @@ struct session {
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
     bool may_control;           /* change how others are served; set by net/ */
+    bool is_local;              /* a UNIX socket or loopback; set by net/ */
     bool is_long;               /* RAN_LONG has been said of the pending request, */
     bool is_behind;             /* and replies waited before it */
     uint8_t declared;         /* class of all its requests, as the listener or the client

@@ -61,6 +61,12 @@ START_TEST(no_option_is_there_twice)
 }
 END_TEST
 
+static bool
+is_called(const struct opt *row, const char *name)
+{
+    return is_same(row->name, name) || is_same(row->word, name);
+}
+
 /* Rows of one section of the help stand together, those that follow another one behind it. */
 START_TEST(options_are_in_the_order_of_the_help)
 {
@@ -159,6 +165,75 @@ START_TEST(refused_values)
 }
 END_TEST
 
+/* What is told of an option can be written in a file, and means the same. */
+static void
+tells(const struct opt_table *t, const struct opt *row, const char *text)
+{
+    char told[OPT_TOLD_MAX], again[OPT_TOLD_MAX];
+    const char *name = row->name != NULL ? row->name : row->word;
+    ck_assert(parse(NULL, NULL));
+    if (text != NULL) {
+        snprintf(told, sizeof told, "%s", text);
+        ck_assert_int_eq(opt_set(t, &settings, name, told, stderr, &status), OPT_DONE);
+    }
+    opt_tell(row, &settings, told);
+    ck_assert_msg(text == NULL || strcmp(told, text) == 0, "%s: %s", text, told);
+    snprintf(again, sizeof again, "%s", told);
+    if (row->arg != NULL) {
+        ck_assert_int_eq(opt_set(t, &settings, name, again, stderr, &status), OPT_DONE);
+        opt_tell(row, &settings, again);
+    }
+    ck_assert_str_eq(again, told);
+}
+
+START_TEST(settings_are_told_as_they_are_written)
+{
+    static const struct {
+        const char *name, *text;
+    } rows[] = {
+        {"qps-limit", "50000,burst=7,small=5,burst=9,bulk=2000"},
+        {"qps-limit", "off,write=1"},
+        {"qps-limit-peer", "100,burst=3"},
+        {"qps-limit-action", "delay:50ms+error"},
+        {"qps-limit-unit", "key"},
+        {"cpu-limit", "40%"},
+        {"slo", "p95:500us,write=p99.9:20000us"},
+        {"verbose", "2"},
+        {"memory-limit", "100"},
+        {"slab_automove", "2"},
+        {"slab_automove_ratio", "0.25"},
+        {"hot_max_factor", "1.5"},
+    };
+    struct opt_table t = front_options(PROFILE_NATIVE);
+    for (size_t i = 0; i < t.count; i++) {
+        if (t.rows[i].live != NULL) {
+            tells(&t, &t.rows[i], NULL);
+        }
+        for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+            if (is_called(&t.rows[i], rows[k].name)) {
+                tells(&t, &t.rows[i], rows[k].text);
+            }
+        }
+    }
+}
+END_TEST
+
+/* Rows that write one field change it in one way, or one of them would take a restart. */
+START_TEST(rows_of_one_setting_change_alike)
+{
+    struct opt_table t = front_options(PROFILE_NATIVE);
+    for (size_t i = 0; i < t.count; i++) {
+        const struct opt *a = &t.rows[i];
+        ck_assert(a->live == NULL || (!a->is_argv_only && a->live->read != NULL &&
+                                      (a->name != NULL || a->word != NULL)));
+        for (size_t k = 0; k < t.count && a->live != NULL && a->offset > 0; k++) {
+            const struct opt *b = &t.rows[k];
+            ck_assert_msg(b->offset != a->offset || b->live == a->live, "%s", b->word);
+        }
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -171,6 +246,8 @@ main(void)
     tcase_add_test(tc, short_help_has_places);
     tcase_add_test(tc, defaults);
     tcase_add_test(tc, refused_values);
+    tcase_add_test(tc, settings_are_told_as_they_are_written);
+    tcase_add_test(tc, rows_of_one_setting_change_alike);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
