@@ -64,12 +64,26 @@ for my $row (
     my $s = dial($server, $AWAY, $port);
     my $before = mem_stats(dial($server, '127.0.0.1', $port), 'qos');
     for my $line ('qps_limit 5', 'qps_limit small 5 5', 'peer 5', 'action error', 'unit key',
-        'cpu_limit 50%', 'slo p95:1ms', 'dry_run on', 'repin', 'rebalance', 'rebalance 0 1') {
+        'cpu_limit 50%', 'slo p95:1ms', 'dry_run on', 'repin', 'rebalance', 'rebalance 0 1', 'reload', 'save') {
         exchange($s, "qos $line\r\n", $REFUSED, "qos $line");
     }
     my $after = mem_stats(dial($server, '127.0.0.1', $port), 'qos');
     is($after->{$_}, $before->{$_}, "$_ is as before")
         for qw(qps_limit qps_limit_small qps_limit_peer qps_action qps_unit cpu_limit slo qps_dry_run);
+}
+
+# Files are written for UNIX sockets and loopback, and for no other address that may control.
+for my $args (['--control=any', ''], ['--control=local', ';control']) {
+    my ($control, $mark) = @$args;
+    my $port = free_port();
+    my $file = scratch_file('server.conf', "qps-limit = 5000\n");
+    my $server = serve('native', '-p', $port, '-l', "0.0.0.0:$port$mark", $control, '--config', $file, {listen => 0});
+    my $s = dial($server, $AWAY, $port);
+    exchange($s, "qos qps_limit 6000\r\n", "OK\r\n", "$control: away may control");
+    exchange($s, "qos save\r\n", "CLIENT_ERROR files are written for UNIX sockets and loopback only\r\n", '... and not write');
+    is(read_file($file), "qps-limit = 5000\n", 'nothing is written');
+    exchange(dial($server, '127.0.0.1', $port), "qos save\r\n", "SAVED qps-limit 5000 -> 6000\r\nOK\r\n", 'loopback may');
+    exchange($s, "qos reload\r\n", "OK\r\n", 'away may have it read');
 }
 
 # A connection's own class: down always, up only where control is allowed.

@@ -165,6 +165,8 @@ SKIP: {
     ${*$sock}{mctest_server} = {profile => 'native'};
     write_file("$dir/more.conf", "qps-limit = 7\n");
     exchange($sock, "qos reload\r\n", "CHANGED qps-limit 5 -> 7\r\nOK\r\n", 'its file and those beside it are found');
+    write_file("$dir/more.conf", "compat = 1.4\nqps-limit = 7\n");
+    exchange($sock, "qos reload\r\n", "RESTART compat $dir/more.conf:1\r\nOK\r\n", 'nor do the defaults of another profile apply');
     my ($pid) = read_file($pid_file) =~ /(\d+)/;
     kill 'TERM', $pid;
     soon { !kill 0, $pid } 'it ends';

@@ -66,13 +66,12 @@ parse(struct look *l, const struct settings *started, const char *path, FILE *ou
 {
     char *text = NULL;
     size_t len;
-    int status;
     FILE *err = open_memstream(&text, &len);
     if (err == NULL) {
         fputs("WRONG memcached: out of memory\n", out);
         return false;
     }
-    bool is_good = settings_parse_again(&l->next, started, path, err, &status);
+    bool is_good = settings_parse_again(&l->next, started, path, err);
     if (fclose(err) != 0) {
         is_good = false;
     }

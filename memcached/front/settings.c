@@ -65,22 +65,24 @@ settle(struct settings *s, FILE *err, int *exit_status)
     return wrong == NULL;
 }
 
+/* False: there is no file, or no memory. Other mistakes of the file are found with those of its
+ * options. */
 static bool
-parse(struct settings *s, int argc, char **argv, const char *path, FILE *err,
-      int *exit_status)
+open_config(struct settings *s, int argc, char **argv, const char *path, FILE *err)
 {
     *s = (struct settings){.action = ACTION_SERVE};
-    *exit_status = CONFIG_STATUS;
-    if (!config_open(&s->config, argc, argv, path, err) && s->config.file.files == 0) {
-        return false; /* there is no file, or no memory */
-    }
-    enum profile profile = find_profile(&s->config);
+    return config_open(&s->config, argc, argv, path, err) || s->config.file.files > 0;
+}
+
+static bool
+parse(struct settings *s, enum profile profile, FILE *err, int *exit_status)
+{
     struct opt_table table = front_options(profile);
     if (!init(s, &table, profile)) {
         fputs("memcached: out of memory\n", err);
         return false;
     }
-    s->serve.allows_debug = argc > 0 && is_debug_program(argv[0]);
+    s->serve.allows_debug = s->config.argc > 0 && is_debug_program(s->config.argv[0]);
     if (!config_apply(s, &table, err, exit_status)) {
         return false;
     }
@@ -93,15 +95,20 @@ parse(struct settings *s, int argc, char **argv, const char *path, FILE *err,
 bool
 settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
 {
-    return parse(s, argc, argv, NULL, stderr, exit_status);
+    *exit_status = CONFIG_STATUS;
+    return open_config(s, argc, argv, NULL, stderr) &&
+           parse(s, find_profile(&s->config), stderr, exit_status);
 }
 
+/* The profile cannot change, nor do the defaults that follow from it. */
 bool
 settings_parse_again(struct settings *s, const struct settings *old, const char *path,
-                     FILE *err, int *exit_status)
+                     FILE *err)
 {
-    return parse(s, old->config.argc, old->config.argv,
-                 path != NULL ? path : old->config.path, err, exit_status);
+    int ignored;
+    const struct config *c = &old->config;
+    return open_config(s, c->argc, c->argv, path != NULL ? path : c->path, err) &&
+           parse(s, old->profile, err, &ignored);
 }
 
 void

@@ -114,7 +114,7 @@ must_check bool settings_parse(struct settings *s, int argc, char **argv,
 /* The same again, as the files are now; path: in place of the file of --config, or NULL. What is
  * wrong goes to err. Main thread. */
 must_check bool settings_parse_again(struct settings *s, const struct settings *old,
-                                     const char *path, FILE *err, int *exit_status);
+                                     const char *path, FILE *err);
 void settings_fini(struct settings *s);
 
 /* False, with a line on stderr: there is nothing about the topic. */
