@@ -60,7 +60,7 @@ is(planned('2s2c1t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=socket', '--s
 like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{out},
     qr/^h:11211:2,h:11212:1\n.*^   - h:11211:2\n   - h:11212:1\n\z/ms, 'shares are weights for clients');
 scratch_file('machine.xml', '');
-mcqos_says(64, '', qr/cannot read the topology/, 'layout', '1s1c1t', "--machine=$dir/machine.xml");
+has(mcqos('layout', '1s1c1t', "--machine=$dir/machine.xml"), 'no XML', status => 64, err => qr/^mcqos: hwloc cannot read the topology/m);
 
 like(mcqos('layout', '1s1c1t', "--machine=$papers", '-l', 'h;class=bulk', '--', '-o', "it's")->{out},
     qr/ -l 'h;class=bulk' -p 11211 .* 'it'\\''s'\n/, 'a shell reads the commands as they are meant');
