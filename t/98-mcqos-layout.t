@@ -60,7 +60,7 @@ is(planned('2s2c1t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=socket', '--s
 like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{out},
     qr/^h:11211:2,h:11212:1\n.*^   - h:11211:2\n   - h:11212:1\n\z/ms, 'shares are weights for clients');
 scratch_file('machine.xml', '');
-mcqos_says(64, '', qr/cannot read the topology/, 'layout', '1s1c1t', "--machine=$dir/machine.xml");
+has(mcqos('layout', '1s1c1t', "--machine=$dir/machine.xml"), 'no XML', status => 64, err => qr/^mcqos: hwloc cannot read the topology/m);
 
 like(mcqos('layout', '1s1c1t', "--machine=$papers", '-l', 'h;class=bulk', '--', '-o', "it's")->{out},
     qr/ -l 'h;class=bulk' -p 11211 .* 'it'\\''s'\n/, 'a shell reads the commands as they are meant');
@@ -87,11 +87,15 @@ mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run
         qr/^ExecStart=\/usr\/bin\/memcached -l "127\.0\.0\.1" -p %i \$INSTANCE "-o" "a \\"b\\"\$\$%%"$/m, 'words are quoted');
     is(read_file("$units/memcached-layout\@11212.service.d/instance.conf"),
         "[Service]\nCPUAffinity=2\nEnvironment=\"INSTANCE=-m 64 -t 1 --pin=list:2 --membind=local\"\n", 'each has its own');
-    if (-x $memcached =~ s/.*=//r && system('systemd-analyze --version >/dev/null 2>&1') == 0) {
+    my ($systemd) = (`systemd-analyze --version 2>/dev/null` // '') =~ /^systemd (\d+)/;
+    if (-x $memcached =~ s/.*=//r && ($systemd // 0) >= 250) { # it reviews without systemd running
         mcqos('layout', '1s2c1t', "--machine=$papers", "--units=$units", $memcached);
         my $verify = run_program({command => ['env', "SYSTEMD_UNIT_PATH=$units:", 'systemd-analyze', 'verify',
                 '--man=no', "$units/memcached-layout\@11211.service", "$units/memcached-layout.target"]});
         unlike($verify->{err}, qr/memcached-layout/, 'systemd finds nothing wrong');
+        my $security = run_program({command => ['systemd-analyze', 'security', '--offline=yes', '--threshold=15',
+                "$units/memcached-layout\@.service"]});
+        is($security->{status}, 0, 'and its exposure level is 1.5 at most') || diag($security->{out});
     }
     scratch_file('file', '');
     mcqos_says(1, '', qr{cannot write \Q$dir\E/file}, 'layout', '1s1c1t', "--machine=$papers", "--units=$dir/file/x");

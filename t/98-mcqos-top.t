@@ -7,7 +7,7 @@ use MCScreen;
 
 plan skip_all => 'mcqos speaks no TLS' if $ENV{MCTEST_TLS};
 plan skip_all => 'mcqos was built without ncurses' if mcqos('top')->{err} =~ /without ncurses/;
-my ($server, $s) = serve('-t', '3', '--qps-limit=77k');
+my ($server, $s) = serve('-t', '1', '--qps-limit=77k');
 my @top = (@MCQOS, '-s', $server->at, '--interval=0.2', 'top');
 mcqos_says(64, '', qr/top needs a terminal .* mcqos status --json/, @$_, 'top') for [], ['--json'];
 my $screen = MCScreen->new(24, 80, @top) or plan skip_all => 'no pseudo-terminals here';
@@ -19,7 +19,7 @@ sub sees($what, $name) {
 
 sees(qr/^every 0\.2 s, by number - q quit, s sort, \+ slower, - faster, p pause$/m, 'the keys');
 sees(qr/^limits    77000 a second in all; above: delay; SLO off$/m, 'the summary');
-sees(qr/^class +requests\/s.*\n(?:\S+ .*\n){5}\nworker +CPU.*\n0 .*\n1 .*\n2 .*$/m, 'all classes and workers fit 80 x 24');
+sees(qr/^class +requests\/s.*\n(?:\S+ .*\n){5}\nworker +CPU.*\n0 .*$/m, 'all classes and the worker fit 80 x 24');
 is((grep { length > 80 } split /\n/, $screen->text), 0, 'no line is longer');
 exchange($s, "qos qps_limit 55\r\n", "OK\r\n");
 sees(qr/^limits    55 a second in all/m, 'it is renewed');
@@ -44,20 +44,24 @@ kill 'WINCH', $screen->{pid};
 sees(qr/\Aevery 0\.1 s, by busy - q quit, s sort, \+\n/, 'a smaller terminal');
 $screen->size(30, 100);
 kill 'WINCH', $screen->{pid};
-sees(qr/\n2 +any .* free\n/, 'a larger one');
+sees(qr/\n0 +any .* free\n/, 'a larger one');
 $screen->type('x');
 $screen->type('q');
 is($screen->ended, 0, 'q ends it, with status 0');
 
-# The server goes, and another one comes to its place.
+# The server goes, and another one comes to its place. Its workers are sorted.
 my $path = scratch_dir() . '/top';
 $server = serve('-s', $path, {path => $path});
-$screen = MCScreen->new(24, 80, @MCQOS, '-s', $path, '-i', '0.2', 'top');
+$screen = MCScreen->new(40, 100, @MCQOS, '-s', $path, '-i', '0.2', 'top');
 sees(qr/^limits    none; SLO off$/m, 'the first server');
 $server->stop;
 sees(qr/^! trying again; what follows is old$/m, 'it is gone');
-$server = serve('-s', $path, '--qps-limit=33', {path => $path});
+$server = serve('-s', $path, '-t', '3', '--steer=rr', '--qps-limit=33', {path => $path});
+my @clients = map { $server->connect } 1 .. 4;
 sees(qr/^limits    33 a second in all/m, 'the next one is found');
+$screen->type('sss');
+sees(qr/by connections - .*\nworker .*\n\d .* 2 +\S+  free\n\d .* 2 +\S+  free\n\d .* 1 +\S+  free$/ms,
+    'five connections on three workers, in order');
 $screen->type('q');
 is($screen->ended, 0, 'q ends it');
 
