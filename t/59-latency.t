@@ -4,7 +4,7 @@
 use MCTest ':ours';
 use MCTLS;
 
-my @STAGES = qw(kernel loop read execute write);
+my @STAGES = qw(kernel loop delay read execute write);
 
 sub ask($sock, $send, $expect) {
     put($sock, $send);
@@ -15,7 +15,7 @@ sub ask($sock, $send, $expect) {
 each_profile(sub ($profile) {
     my ($server, $s) = serve($profile, '-t', '1');
     my $l = mem_stats($s, 'latency');
-    is(scalar(keys %$l), (6 + 5) * 5 * 5, 'all lines are there from the start');
+    is(scalar(keys %$l), (6 + 5) * 6 * 5, 'all lines are there from the start');
     is($l->{latency_all_read_count}, 0, 'nothing was followed yet');
 
     ask($s, "get x\r\n", "END\r\n") for 1 .. 640;

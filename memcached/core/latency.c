@@ -3,11 +3,10 @@
  */
 #include "core/latency.h"
 
-static const char *const names[LATENCY_STAGES] = {[LATENCY_KERNEL] = "kernel",
-                                                  [LATENCY_LOOP] = "loop",
-                                                  [LATENCY_READ] = "read",
-                                                  [LATENCY_EXECUTE] = "execute",
-                                                  [LATENCY_WRITE] = "write"};
+static const char *const names[LATENCY_STAGES] = {
+    [LATENCY_KERNEL] = "kernel",   [LATENCY_LOOP] = "loop",
+    [LATENCY_DELAY] = "delay",     [LATENCY_READ] = "read",
+    [LATENCY_EXECUTE] = "execute", [LATENCY_WRITE] = "write"};
 
 const char *
 latency_stage_name(enum latency_stage stage)
@@ -85,6 +84,7 @@ latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now)
         hist_record(stages[LATENCY_KERNEL], l->sojourn.kernel);
     }
     hist_record(stages[LATENCY_LOOP], l->sojourn.loop);
+    hist_record(stages[LATENCY_DELAY], l->sojourn.total);
     hist_record(stages[LATENCY_READ], l->read_ns);
     hist_record(stages[LATENCY_EXECUTE], begin > l->read_at ? begin - l->read_at : 0);
     hist_record(stages[LATENCY_WRITE], now > begin ? now - begin : 0);

@@ -26,6 +26,7 @@
 enum latency_stage {
     LATENCY_KERNEL,
     LATENCY_LOOP,
+    LATENCY_DELAY, /* both together: until it was read */
     LATENCY_READ,
     LATENCY_EXECUTE,
     LATENCY_WRITE,
