@@ -139,6 +139,28 @@ START_TEST(idle_time_is_worth_one_burst)
 }
 END_TEST
 
+START_TEST(the_bucket_tells_its_tokens)
+{
+    struct limit l;
+    struct limit_lease lease = {0};
+    nsec_t retry_at;
+    limit_init(&l, 1);
+    ck_assert_double_eq_tol(limit_tokens(&l, START), 0, 1e-6);
+    limit_set(&l, 1000, 50, START);
+    ck_assert_double_eq_tol(limit_tokens(&l, START), 50, 1e-6);
+    ck_assert_uint_eq(drain(&l, &lease, START, &retry_at), 50);
+    ck_assert_double_eq_tol(limit_tokens(&l, START), 0, 1e-6);
+    ck_assert_double_eq_tol(limit_tokens(&l, START + 20 * NSEC_PER_MSEC), 20, 1e-6);
+    ck_assert_double_eq_tol(limit_tokens(&l, START + NSEC_PER_SEC), 50, 1e-6);
+    while (!limit_reserve(&l, &lease, 60, START + NSEC_PER_SEC, &retry_at)) {
+    }
+    ck_assert_double_eq_tol(limit_tokens(&l, START + NSEC_PER_SEC), -10, 1e-6);
+    limit_set(&l, 0, 0, START + NSEC_PER_SEC);
+    ck_assert_double_eq_tol(limit_tokens(&l, START + NSEC_PER_SEC), 0, 1e-6);
+    limit_fini(&l);
+}
+END_TEST
+
 START_TEST(retry_at_is_the_earliest_time)
 {
     struct rng rng;
@@ -702,6 +724,7 @@ main(void)
     tcase_add_test(tc, default_burst_is_two_milliseconds);
     tcase_add_test(tc, lease_follows_the_rate);
     tcase_add_test(tc, idle_time_is_worth_one_burst);
+    tcase_add_test(tc, the_bucket_tells_its_tokens);
     tcase_add_loop_test(tc, retry_at_is_the_earliest_time, 0, 2);
     tcase_add_test(tc, one_a_second);
     tcase_add_loop_test(tc, rounding_does_not_add_up, 0, 6);
