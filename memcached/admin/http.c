@@ -24,7 +24,7 @@
 
 #define BACKLOG 128
 #define LISTENERS_MAX 8 /* addresses of one name */
-#define HEAD_MAX 512
+#define HEAD_MAX 1024
 
 enum client_state {
     CLIENT_FREE,
@@ -276,13 +276,14 @@ make_head(struct client *c, const struct http_exchange *x)
     time_t now = time(NULL);
     must(gmtime_r(&now, &tm) != NULL &&
          strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm) > 0);
-    int len = snprintf(c->head, sizeof c->head,
-                       "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\n"
-                       "Content-Length: %zu\r\nCache-Control: no-store\r\n"
-                       "Vary: Accept\r\nX-Content-Type-Options: nosniff\r\n%s"
-                       "Connection: close\r\n\r\n",
-                       x->status, reason_of(x->status), date, x->type, c->content_len,
-                       x->status == HTTP_BADMETHOD ? "Allow: GET, HEAD\r\n" : "");
+    int len =
+        snprintf(c->head, sizeof c->head,
+                 "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\n"
+                 "Content-Length: %zu\r\nCache-Control: no-store\r\n"
+                 "Vary: Accept\r\nX-Content-Type-Options: nosniff\r\n"
+                 "Content-Security-Policy: %s\r\n%sConnection: close\r\n\r\n",
+                 x->status, reason_of(x->status), date, x->type, c->content_len,
+                 x->policy, x->status == HTTP_BADMETHOD ? "Allow: GET, HEAD\r\n" : "");
     must(len > 0 && (size_t)len < sizeof c->head);
     c->head_len = (size_t)len;
 }
@@ -349,7 +350,8 @@ write_reply(struct client *c)
 static void
 answer(struct client *c, int status)
 {
-    struct http_exchange x = {.status = status, .type = HTTP_PLAIN};
+    struct http_exchange x = {
+        .status = status, .type = HTTP_PLAIN, .policy = HTTP_LOAD_NOTHING};
     bool is_head = false;
     if (status == HTTP_OK) {
         x.status = parse(c->in, &x, &is_head);

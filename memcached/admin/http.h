@@ -28,6 +28,7 @@ struct event_base;
 #define HTTP_SERVUNAVAIL 503
 
 #define HTTP_PLAIN "text/plain; charset=utf-8"
+#define HTTP_LOAD_NOTHING "default-src 'none'; frame-ancestors 'none'"
 
 /* A GET or HEAD, and what it is answered. */
 struct http_exchange {
@@ -36,6 +37,7 @@ struct http_exchange {
     const char *accept; /* the header of this name; NULL: none */
     int status;         /* of the reply; 200 unless it is set */
     const char *type;   /* of its content; plain text unless it is set */
+    const char *policy; /* Content-Security-Policy; nothing loads unless it is set */
     FILE *out;          /* its content */
     bool has_failed;    /* there was no memory for it: 503 */
 };

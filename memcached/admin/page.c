@@ -6,11 +6,17 @@
 #include <string.h>
 
 #include "admin/health.h"
+#include "admin/history.h"
+#include "admin/live.h"
 #include "admin/metrics.h"
+#include "admin/sampler.h"
 #include "admin/stats_json.h"
 
 /* clang-format off */
 const struct admin_route admin_routes[] = {
+    {.path = "/", .type = "text/html; charset=utf-8", .make = live_page,
+     .is_always_there = true},
+    {.path = "/history.json", .type = "application/json", .make = history_page},
     {.path = "/health", .make = health_ready, .is_always_there = true},
     {.path = "/health/live", .make = health_live, .is_always_there = true},
     {.path = "/health/ready", .make = health_ready, .is_always_there = true},
@@ -60,4 +66,5 @@ void
 admin_second(struct admin_view *view)
 {
     health_second(view);
+    sampler_second(view->sampler);
 }

@@ -35,7 +35,7 @@ set_admin(void *conf, const char *text)
 /* clang-format off */
 static const struct opt options[] = {
     {.name = "admin", SET(set_admin), .arg = "ADDR:PORT|unix:PATH", .section = COMMANDS,
-     .help = "serve /metrics, /health and /stats.json over HTTP there"},
+     .help = "serve a live page, /metrics, /health, /stats.json over HTTP"},
 };
 /* clang-format on */
 
