@@ -182,7 +182,6 @@ open_manager(struct server *sv)
 {
     char err[512];
     notify_open(&sv->notify);
-    sv->notify.is_child = sv->settings->is_daemon;
     if (!inherited_open(&sv->inherited, err, sizeof err)) {
         fprintf(stderr, "memcached: %s\n", err);
         return STATUS_OS_ERROR;

@@ -2,6 +2,7 @@
 # A service manager: what it is told through NOTIFY_SOCKET, and the sockets that it hands over
 # with LISTEN_FDS.
 use MCTest ':ours';
+use File::Basename qw(dirname);
 use Fcntl qw(F_GETFD F_SETFD FD_CLOEXEC);
 use IO::Socket::IP;
 use POSIX ();
@@ -41,8 +42,8 @@ for my $name ("$dir/notify", "\@mctest-notify-$$") {
 
 {
     my $manager = manager("$dir/reload");
-    my $tokens = scratch_file('tokens', "user:password\n");
-    my $server = serve('-Y', $tokens, {env => {NOTIFY_SOCKET => "$dir/reload"}});
+    my $file = scratch_file('reload.conf', "qps-limit = 10k\n");
+    my $server = serve('--config', $file, {env => {NOTIFY_SOCKET => "$dir/reload"}});
     my $ready = told($manager);
     for my $round (1 .. 2) {
         kill 'HUP', $server->pid;
@@ -52,21 +53,6 @@ for my $name ("$dir/notify", "\@mctest-notify-$$") {
         is_deeply(told($manager), $ready, "reload $round: ready again");
     }
     $server->stop;
-}
-
-{
-    my $manager = manager("$dir/daemon");
-    my $pid_file = "$dir/pid";
-    local $ENV{NOTIFY_SOCKET} = "$dir/daemon";
-    my $run = run_program('-d', '-P', $pid_file, '-l', '127.0.0.1', '-p', free_port(), @AS_ROOT);
-    is($run->{status}, 0, '-d: it starts');
-    my $pid = read_file($pid_file) + 0;
-    my $ready = told($manager);
-    is($ready->[0], 'READY=1', '-d: ready');
-    is($ready->[2], "MAINPID=$pid", '-d: tells which process serves');
-    kill 'TERM', $pid;
-    is_deeply(told($manager), ['STOPPING=1'], '-d: hears of the stop');
-    soon { !kill 0, $pid } '-d: it ends';
 }
 
 # A failed start is not ready.
@@ -91,6 +77,14 @@ for my $bad ('', '/', '@', 'relative', $long) {
     soon { $server->err eq 'memcached: warning: the service manager cannot be told (NOTIFY_SOCKET): '
             . "No such file or directory\n" } 'a manager that is not there is reported';
     expect_open($server->connect, 'and it serves');
+}
+
+# The file of the package, with the sockets of a test.
+{
+    my $file = dirname(__FILE__) . '/../scripts/packaging/memcached-qos.conf';
+    my $server = serve('--config', $file, '-p', '-1', {listen => 0});
+    expect_open($server->connect, 'it serves with the configuration of the package');
+    is(mem_stats($server->connect, 'settings')->{maxbytes}, 64 << 20, 'which sets -m');
 }
 
 # ---- inherited sockets -----------------------------------------------------------------

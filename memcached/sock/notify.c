@@ -72,11 +72,7 @@ send_text(const struct notify *n, const char *fmt, ...)
 void
 notify_ready(const struct notify *n, const char *status)
 {
-    char child[32] = "";
-    if (n->is_child) {
-        snprintf(child, sizeof child, "\nMAINPID=%ld", (long)getpid());
-    }
-    send_text(n, "READY=1\nSTATUS=%s%s", status, child);
+    send_text(n, "READY=1\nSTATUS=%s", status);
 }
 
 void

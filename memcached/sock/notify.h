@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -16,7 +15,6 @@
 struct notify {
     struct sockaddr_un addr;
     socklen_t len; /* 0: none */
-    bool is_child; /* another process than the one that was started: its id is reported */
 };
 
 /* Takes NOTIFY_SOCKET out of the environment; a value that names no socket is reported in the
