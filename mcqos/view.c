@@ -317,9 +317,11 @@ put_workers_line(const struct view *v, FILE *out)
     char a[VIEW_NUMBER], b[VIEW_NUMBER];
     const struct view_worker *most = busiest(v);
     const char *policy = text_or(v->now, "pin_policy", "none");
-    fprintf(out,
-            "headroom  %s of the workers' time; about %s requests a second at most\n",
-            percent(v->headroom_pct, a), view_count(v->capacity, b));
+    fprintf(out, "headroom  %s of the workers' time", percent(v->headroom_pct, a));
+    if (v->capacity > 0) { /* 0: there is too little load to tell */
+        fprintf(out, "; about %s requests a second at most", view_count(v->capacity, b));
+    }
+    fputc('\n', out);
     fprintf(out, "workers   %u, ", v->worker_count);
     if (strcmp(policy, "none") == 0) {
         fputs("not pinned", out);
