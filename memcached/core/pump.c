@@ -9,8 +9,8 @@
 #include "proto/ascii.h"
 #include "serve/watch.h"
 
-#define KEYS_PER_RUN 16  /* looked up between two looks at the clock */
-#define REQUESTS_TIMED 8 /* small ones, likewise */
+#define KEYS_PER_RUN GETS_KEYS /* looked up between two looks at the clock */
+#define REQUESTS_TIMED 8       /* small ones, likewise */
 
 void
 pump_init(struct pump *p, struct core *core, const struct work_type *type, uint64_t peer)

@@ -4,6 +4,7 @@
  * The findings as text and as JSON.
  */
 #include "config.h"
+#include "base/json.h"
 #include "doctor/check.h"
 
 #define TEXT_LEN 1024
@@ -120,53 +121,44 @@ doctor_print(const struct doctor_report *r, bool shows_all, FILE *out)
 
 /* ---- JSON ----------------------------------------------------------------------------- */
 
-/* Bytes that are not ASCII are shown as Latin-1, which always is valid. */
 static void
-put_string(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-        if (*p == '"' || *p == '\\') {
-            fprintf(out, "\\%c", *p);
-        } else if (*p < ' ' || *p >= 0x7f) {
-            fprintf(out, "\\u%04x", *p);
-        } else {
-            fputc(*p, out);
-        }
-    }
-    fputc('"', out);
-}
-
-static void
-put_member(FILE *out, const char *name, const char *text, const char *value)
+put_member(struct json *j, const char *name, const char *text, const char *value)
 {
     char expanded[TEXT_LEN];
     expand(text != NULL ? text : "", value, expanded);
-    fprintf(out, ",\n   \"%s\": ", name);
-    put_string(out, expanded);
+    json_put(j, JSON(name, expanded));
+}
+
+static void
+put_finding(struct json *j, const struct doctor_finding *f)
+{
+    const struct doctor_check *c = f->check;
+    json_open(j, NULL, '{');
+    json_put(j, JSON("name", c->name), JSON("level", levels[f->level].name),
+             JSON("found", f->found));
+    put_member(j, "wanted", c->wanted, f->value);
+    put_member(j, "why", c->why, f->value);
+    put_member(j, "now", c->mend, f->value);
+    put_member(j, "for_good", c->stay, f->value);
+    json_close(j, '}');
 }
 
 void
 doctor_print_json(const struct doctor_report *r, FILE *out)
 {
-    fprintf(out, "{\n \"program\": \"%s %s\",\n \"counts\": {", PACKAGE_NAME,
-            PACKAGE_VERSION);
+    struct json j;
+    json_init(&j, out);
+    json_open(&j, NULL, '{');
+    json_put(&j, JSON("program", PACKAGE_NAME " " PACKAGE_VERSION));
+    json_open(&j, "counts", '{');
     for (unsigned i = 0; i < DOCTOR_LEVELS; i++) {
-        fprintf(out, "%s\"%s\": %u", i > 0 ? ", " : "", levels[i].name, r->of_level[i]);
+        json_put(&j, JSON(levels[i].name, r->of_level[i]));
     }
-    fputs("},\n \"checks\": [", out);
+    json_close(&j, '}');
+    json_open(&j, "checks", '[');
     for (unsigned i = 0; i < r->count; i++) {
-        const struct doctor_finding *f = &r->list[i];
-        const struct doctor_check *c = f->check;
-        fprintf(out, "%s\n  {\"name\": ", i > 0 ? "," : "");
-        put_string(out, c->name);
-        put_member(out, "level", levels[f->level].name, "");
-        put_member(out, "found", f->found, "");
-        put_member(out, "wanted", c->wanted, f->value);
-        put_member(out, "why", c->why, f->value);
-        put_member(out, "now", c->mend, f->value);
-        put_member(out, "for_good", c->stay, f->value);
-        fputs("}", out);
+        put_finding(&j, &r->list[i]);
     }
-    fputs("\n ]\n}\n", out);
+    json_close(&j, ']');
+    json_close(&j, '}');
 }

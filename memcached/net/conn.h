@@ -83,6 +83,13 @@ conn_of_work(struct work *work)
     return (struct conn *)(void *)((char *)work - offsetof(struct conn, pump.work));
 }
 
+/* What "stats conns" shows of it. */
+static inline void
+conn_set_state(struct conn *c, enum registry_state state)
+{
+    atomic_store_explicit(&c->entry.state, state, memory_order_relaxed);
+}
+
 /* Takes over handoff's descriptor; on failure it is closed and counted. */
 void conn_create(struct worker *w, const struct handoff *handoff);
 /* Serves the connection until it has to wait for the client, for a token or for its next

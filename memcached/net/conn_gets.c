@@ -36,12 +36,6 @@ keep_rest(struct pump *p, const char *out, size_t unsent, const char *in, size_t
     return true;
 }
 
-static void
-set_state(struct conn *c, enum registry_state state)
-{
-    atomic_store_explicit(&c->entry.state, state, memory_order_relaxed);
-}
-
 bool
 conn_gets(struct conn *c, struct turn *turn)
 {
@@ -52,12 +46,13 @@ conn_gets(struct conn *c, struct turn *turn)
     w->rx.reads_to_check--;
     turn->reads = 1;
     if (conn_receive(c, space->in, sizeof space->in - ASCII_CUT_SLACK, &got) != IO_OK) {
-        return true; /* nothing came, or it is closed */
+        conn_set_state(c, REGISTRY_READ); /* nothing came, or it is closed */
+        return true;
     }
     w->core.env.client_fd = c->source.fd;
-    set_state(c, REGISTRY_PARSE);
+    conn_set_state(c, REGISTRY_PARSE);
     struct gets_served served = pump_gets(p, space, got, turn);
-    set_state(c, REGISTRY_READ);
+    conn_set_state(c, REGISTRY_READ);
     if (served.made > 0 && conn_send(c, space->out, served.made, &sent) == IO_CLOSED) {
         return true;
     }

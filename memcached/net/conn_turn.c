@@ -12,12 +12,6 @@
 #define READS_MAX 64 /* buffers' worth of input that any turn takes */
 #define DRAIN_READS_MAX 64 /* buffers' worth of input that is still taken at the end */
 
-static void
-set_state(struct conn *c, enum registry_state state)
-{
-    atomic_store_explicit(&c->entry.state, state, memory_order_relaxed);
-}
-
 /* How a turn, or a step of it, ended. */
 enum step {
     STEP_ON,     /* go on */
@@ -290,7 +284,7 @@ state_of(const struct conn *c)
 static void
 rest(struct conn *c)
 {
-    set_state(c, state_of(c));
+    conn_set_state(c, state_of(c));
     if (!c->pump.session.is_pending || c->pump.session.is_body) {
         buf_park(&c->pump.in, &c->pump.core->pool);
     }
@@ -309,7 +303,7 @@ defer(struct conn *c)
         return;
     }
     bool is_new = c->pump.session.is_pending && !c->pump.work.ticket.is_admitted;
-    set_state(c, is_new ? REGISTRY_NEW : state_of(c));
+    conn_set_state(c, is_new ? REGISTRY_NEW : state_of(c));
     queue_put(c->pump.core, &c->pump.work, pump_lane(&c->pump));
 }
 
@@ -350,7 +344,7 @@ take_steps(struct conn *c, struct turn *turn)
     unsigned allowed = turn->requests;
     k->env.client_fd = c->source.fd;
     pump_begin_turn(p, turn);
-    set_state(c, REGISTRY_PARSE);
+    conn_set_state(c, REGISTRY_PARSE);
     do {
         end = step(c, turn);
     } while (end == STEP_ON);
@@ -369,7 +363,7 @@ take_steps(struct conn *c, struct turn *turn)
         defer(c);
         break;
     case STEP_QUEUED:
-        set_state(c, REGISTRY_WAITING);
+        conn_set_state(c, REGISTRY_WAITING);
         break;
     default:
         break;

@@ -28,6 +28,26 @@ exec_exptime(const struct env *env, int64_t wire)
     return expiry_from_wire(wire, env->now, clock_started());
 }
 
+/* The stretch at offset of a value and its CR LF, of the first `total` bytes. */
+static inline size_t
+exec_bytes(const struct item *item, size_t offset, size_t total, const char **p)
+{
+    size_t n = item_bytes(item, offset, p);
+    return n < total - offset ? n : total - offset;
+}
+
+/* The first `total` bytes. */
+static inline void
+exec_copy(char *to, const struct item *item, size_t total)
+{
+    for (size_t offset = 0; offset < total;) {
+        const char *p;
+        size_t n = exec_bytes(item, offset, total, &p);
+        memcpy(to + offset, p, n);
+        offset += n;
+    }
+}
+
 must_check enum session_ran exec_retrieve(struct session *s, const struct env *env,
                                           struct chain *out,
                                           const struct session_limits *limits);

@@ -78,33 +78,13 @@ put_head(const struct req *req, const struct item *item, char *to)
                             item_value_len(item), wants_cas(req), item_cas(item));
 }
 
-/* The stretch at offset, of the first `total` bytes. */
-static size_t
-bytes_to_send(const struct item *item, size_t offset, size_t total, const char **p)
-{
-    size_t n = item_bytes(item, offset, p);
-    return n < total - offset ? n : total - offset;
-}
-
-/* The first `total` bytes of the value and its CR LF. */
-static void
-copy_value(char *to, const struct item *item, size_t total)
-{
-    for (size_t offset = 0; offset < total;) {
-        const char *p;
-        size_t n = bytes_to_send(item, offset, total, &p);
-        memcpy(to + offset, p, n);
-        offset += n;
-    }
-}
-
 /* The value's runs, borrowed; the last one owns the reference. */
 static bool
 put_borrowed(const struct env *env, struct chain *out, struct item *item, size_t total)
 {
     for (size_t offset = 0; offset < total;) {
         const char *p;
-        size_t n = bytes_to_send(item, offset, total, &p);
+        size_t n = exec_bytes(item, offset, total, &p);
         offset += n;
         if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
             /* Runs already borrowed are dropped with the chain, before they
@@ -125,7 +105,7 @@ exec_put_value(const struct env *env, struct chain *out, struct item *item)
     }
     char *to = chain_reserve(out, &env->chain, total);
     if (to != NULL) {
-        copy_value(to, item, total);
+        exec_copy(to, item, total);
         chain_commit(out, total);
     }
     store_release(env->store, item);
@@ -146,7 +126,7 @@ put_hit(const struct req *req, const struct env *env, struct chain *out,
     }
     size_t head = put_head(req, item, to);
     if (is_copied) {
-        copy_value(to + head, item, total);
+        exec_copy(to + head, item, total);
         chain_commit(out, head + total);
         store_release(env->store, item);
         return true;
@@ -196,6 +176,7 @@ exec_touch_binary(const struct session *s, const struct env *env, struct chain *
 static void
 cut_keys(struct gets *g, struct req *req, unsigned most)
 {
+    most = most < GETS_KEYS ? most : GETS_KEYS;
     g->count = 0;
     while (g->count < most && req->keys > 0) {
         struct slice word = req_next_key(req);

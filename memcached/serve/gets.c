@@ -3,8 +3,6 @@
  */
 #include "serve/gets.h"
 
-#include <string.h>
-
 #include "base/probe.h"
 #include "proto/ascii.h"
 #include "serve/exec.h"
@@ -12,19 +10,6 @@
 #define LINE_END_BYTES 2
 #define END "END\r\n"
 #define END_BYTES (sizeof END - 1)
-
-/* The value and its CR LF, `total` bytes. */
-static void
-copy_value(char *to, const struct item *item, size_t total)
-{
-    size_t offset = 0;
-    do {
-        const char *p;
-        size_t n = item_bytes(item, offset, &p);
-        memcpy(to + offset, p, n);
-        offset += n;
-    } while (unlikely(offset < total));
-}
 
 /* Head and value. False: no space. */
 static inline bool
@@ -36,7 +21,7 @@ put_value(struct gets *g, struct key key, const struct item *item, size_t total)
     g->to +=
         ascii_value_head(g->to, key.p, key.len, item_flags(item), item_value_len(item),
                          g->wants_cas, g->wants_cas ? item_cas(item) : 0);
-    copy_value(g->to, item, total);
+    exec_copy(g->to, item, total);
     g->to += total;
     return true;
 }

@@ -153,6 +153,37 @@ START_TEST(space_has_an_end)
 }
 END_TEST
 
+/* The space for input is full to its last byte: with a whole line at its end, and with one that lacks
+ * a byte. */
+START_TEST(input_fills_the_space)
+{
+    struct text text = {0};
+    size_t most = sizeof space.in - ASCII_CUT_SLACK;
+    for (unsigned missing = 0; missing < 2; missing++) {
+        text.len = 0;
+        while (text.len < most - 300) {
+            text_expand(&text, "get {250k}\r\n");
+        }
+        size_t begin = text.len, key = most + missing - begin - strlen("get \r\n");
+        char line[32];
+        snprintf(line, sizeof line, "get {%zuz}\r\n", key < 250 ? key : 250);
+        text_expand(&text, line);
+        while (text.len < most + missing) {
+            text_add(&text, "\n", 1);
+        }
+        core_wake(&sim.core);
+        struct turn turn = core_inline_turn(&sim.core);
+        turn.requests = 1000;
+        memcpy(space.in, text.p, most);
+        struct gets_served served = pump_gets(&c.pump, &space, most, &turn);
+        ck_assert_uint_le(served.consumed, most);
+        ck_assert_uint_ge(served.consumed, begin);
+        ck_assert_uint_eq(served.made, served.requests * strlen("END\r\n"));
+    }
+    text_free(&text);
+}
+END_TEST
+
 /* ---- who may --------------------------------------------------------------------------- */
 
 START_TEST(half_a_request_is_not_plain)
@@ -280,6 +311,29 @@ START_TEST(same_as_step_by_step)
 }
 END_TEST
 
+/* Wherever a read ends. */
+START_TEST(cut_at_every_byte)
+{
+    static const char script[] =
+        "get a\r\nget a b missing\r\nget lent\r\nset n 0 0 2\r\nhi\r\n"
+        "get n a\r\nbogus\r\nget copied\r\nget late\r\nget a\n";
+    begin();
+    serve(script, sizeof script - 1, false);
+    struct text whole = c.sent;
+    c.sent = (struct text){0};
+    end();
+    for (size_t cut = 1; cut < sizeof script - 1; cut++) {
+        begin();
+        serve(script, cut, true);
+        buf_park(&c.pump.in, &sim.core.pool);
+        serve(script + cut, sizeof script - 1 - cut, pump_is_plain(&c.pump));
+        expect(c.sent.len == whole.len && memcmp(c.sent.p, whole.p, whole.len) == 0);
+        end();
+    }
+    text_free(&whole);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -290,12 +344,14 @@ main(void)
     tcase_add_loop_test(tc, what_is_taken, 0, ROWS(rows));
     tcase_add_test(tc, no_more_than_allowed);
     tcase_add_test(tc, space_has_an_end);
+    tcase_add_test(tc, input_fills_the_space);
     tcase_add_test(tc, half_a_request_is_not_plain);
     tcase_add_test(tc, policies_want_to_see_all);
     suite_add_tcase(suite, tc);
     tc = tcase_create("same");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_loop_test(tc, same_as_step_by_step, 0, 10);
+    tcase_add_test(tc, cut_at_every_byte);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -470,6 +470,12 @@ TEST_PROFILES(test_limits_of_a_run)
     limits = (struct session_limits){.keys = 9, .out_bytes = 100};
     ck_assert_int_eq(run_within(&limits), RAN_AGAIN);
     ck_assert_uint_lt(client.out.bytes, 200); /* one value, then no more */
+    facts_of("get 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 a 20\r\n");
+    limits = (struct session_limits){.keys = 64,
+                                     .out_bytes = 1000}; /* more than a look-up takes */
+    ck_assert_int_eq(run_within(&limits), RAN_DONE);
+    ck_assert_uint_eq(client.out.bytes,
+                      strlen("VALUE a 0 100\r\n") + 100 + strlen("\r\nEND\r\n"));
 }
 
 /* What is about the server says that it may be long, before it does anything: the caller may run
