@@ -15,9 +15,7 @@
 static const char *
 add_rule(void *conf, const char *text)
 {
-    static char err[256];
-    struct settings *s = conf;
-    return class_rules_add(&s->class_rules, text, err, sizeof err) ? NULL : err;
+    return class_rules_add(&((struct settings *)conf)->class_rules, text);
 }
 
 static const char *

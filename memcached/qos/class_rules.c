@@ -3,7 +3,6 @@
  */
 #include "qos/class_rules.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char peer_kind[] = "peer:";
@@ -15,17 +14,17 @@ add_peer(struct class_rules *r, const char *what, size_t len, enum req_class cla
 {
     struct ipnet net;
     if (!ipnet_parse(&net, what, len)) {
-        return "not a network like 10.0.0.0/8 or fd00::/8";
+        return "class-rule: not a network like 10.0.0.0/8 or fd00::/8";
     }
     unsigned at = 0;
     while (at < r->peer_count && r->peers[at].net.bits >= net.bits) {
         if (ipnet_equals(&r->peers[at].net, &net)) {
-            return "there is another rule for this network";
+            return "class-rule: there is another rule for this network";
         }
         at++;
     }
     if (r->peer_count == CLASS_RULES_MAX) {
-        return "more than 64 rules for peers";
+        return "class-rule: more than 64 rules for peers";
     }
     memmove(&r->peers[at + 1], &r->peers[at], (r->peer_count - at) * sizeof r->peers[0]);
     r->peers[at] = (struct class_peer_rule){net, class};
@@ -37,17 +36,17 @@ static const char *
 add_key(struct class_rules *r, const char *what, size_t len, enum req_class class)
 {
     if (len == 0 || len > CLASS_PREFIX_MAX) {
-        return "a key's prefix has 1 to 250 bytes";
+        return "class-rule: a key's prefix has 1 to 250 bytes";
     }
     unsigned at = 0;
     while (at < r->key_count && r->keys[at].len >= len) {
         if (r->keys[at].len == len && memcmp(r->keys[at].prefix, what, len) == 0) {
-            return "there is another rule for this prefix";
+            return "class-rule: there is another rule for this prefix";
         }
         at++;
     }
     if (r->key_count == CLASS_RULES_MAX) {
-        return "more than 64 rules for keys";
+        return "class-rule: more than 64 rules for keys";
     }
     memmove(&r->keys[at + 1], &r->keys[at], (r->key_count - at) * sizeof r->keys[0]);
     struct class_key_rule *rule = &r->keys[at];
@@ -58,16 +57,16 @@ add_key(struct class_rules *r, const char *what, size_t len, enum req_class clas
     return NULL;
 }
 
-static const char *
-add(struct class_rules *r, const char *text)
+const char *
+class_rules_add(struct class_rules *r, const char *text)
 {
     const char *equals = strrchr(text, '=');
     if (equals == NULL) {
-        return "must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
+        return "class-rule must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
     }
     enum req_class class = class_by_declared_name(equals + 1, strlen(equals + 1));
     if (class == CLASS_NONE) {
-        return "the class must be small, write, bulk or background";
+        return "class-rule: the class must be small, write, bulk or background";
     }
     if (strncmp(text, peer_kind, strlen(peer_kind)) == 0) {
         const char *what = text + strlen(peer_kind);
@@ -77,17 +76,7 @@ add(struct class_rules *r, const char *text)
         const char *what = text + strlen(key_kind);
         return add_key(r, what, (size_t)(equals - what), class);
     }
-    return "must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
-}
-
-bool
-class_rules_add(struct class_rules *r, const char *text, char *err, size_t err_len)
-{
-    const char *wrong = add(r, text);
-    if (wrong != NULL) {
-        snprintf(err, err_len, "class-rule \"%.80s\": %s", text, wrong);
-    }
-    return wrong == NULL;
+    return "class-rule must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
 }
 
 enum req_class

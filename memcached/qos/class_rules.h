@@ -32,9 +32,8 @@ struct class_rules {
     unsigned peer_count, key_count;
 };
 
-/* Adds "peer:10.0.0.0/8=bulk" or "key:batch:=background". False with a sentence in err. */
-must_check bool class_rules_add(struct class_rules *r, const char *text, char *err,
-                                size_t err_len);
+/* Adds "peer:10.0.0.0/8=bulk" or "key:batch:=background"; NULL, or what is wrong with it. */
+must_check const char *class_rules_add(struct class_rules *r, const char *text);
 /* CLASS_NONE: no rule. */
 enum req_class class_rules_peer(const struct class_rules *r,
                                 const uint8_t ip[IPNET_BYTES]);

@@ -106,13 +106,13 @@ END_TEST
 /* ---- rules ---------------------------------------------------------------------------- */
 
 static struct class_rules rules;
-static char err[256];
+static const char *err;
 
 static bool
 add(const char *text)
 {
-    err[0] = '\0';
-    return class_rules_add(&rules, text, err, sizeof err);
+    err = class_rules_add(&rules, text);
+    return err == NULL;
 }
 
 static enum req_class
@@ -177,9 +177,7 @@ START_TEST(bad_rule_is_named)
 {
     memset(&rules, 0, sizeof rules);
     ck_assert(!add(bad_rules[_i]));
-    ck_assert_ptr_nonnull(strstr(err, "class-rule \""));
-    ck_assert_ptr_nonnull(strstr(err, bad_rules[_i]));
-    ck_assert_ptr_null(strchr(err, '\n'));
+    ck_assert_ptr_eq(strstr(err, "class-rule"), err);
     ck_assert_uint_eq(rules.peer_count + rules.key_count, 0);
 }
 END_TEST
