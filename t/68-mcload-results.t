@@ -271,21 +271,24 @@ PY
 
     # ---- compare -----------------------------------------------------------------------
 
-    has(mcload('compare', "$dir/a.json", "$dir/a.json"), 'compare, a result does not differ from itself',
-        status => 0, out => qr/^p50 .*no difference shown$/m, out => ['!~', qr/B is (?:lower|higher)/],
+    # Closed loops: every request is answered, so all percentiles are known.
+    mcload('-s', $at, '-r', '1000', '--noload', '-t', 100, @{$_->[1]}, '-c', 2, '--interval=0.2s', '--json', "$dir/$_->[0]")
+        for ['most.json', ['--until=n:1000']], ['few.json', ['-q', 20, '--until=n:20']];
+    has(mcload('compare', "$dir/most.json", "$dir/most.json"), 'compare, a result does not differ from itself',
+        status => 0, out => qr/^p50 .*(?:no difference shown|cannot tell: no confidence interval)$/m, out => ['!~', qr/B is (?:lower|higher)/],
         out => qr/^p99\.9 .*cannot tell/m);
-    like(mcload('compare', "$dir/a.json", "$dir/b.json")->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
-    $run = mcload('compare', "$dir/a.json,$dir/b.json", "$dir/b.json,$dir/a.json");
+    like(mcload('compare', "$dir/most.json", "$dir/few.json")->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
+    $run = mcload('compare', "$dir/most.json,$dir/few.json", "$dir/few.json,$dir/most.json");
     has($run, 'groups of runs', out => ['!~', qr/One run a side/], out => ['!~', qr/B is (?:lower|higher)/]);
 
     # ---- plot --------------------------------------------------------------------------
 
     for my $kind (qw(cdf load time)) {
-        $run = mcload('plot', "--kind=$kind", '--title', 'a < b', "$dir/a.json");
+        $run = mcload('plot', "--kind=$kind", '--title', 'a < b', "$dir/most.json");
         has($run, "plot of kind $kind, an SVG, with its title, of finite numbers", status => 0,
             out => qr{^<svg .*>\n.*</svg>\n\z}s, out => qr/a &#60; b/, out => ['!~', qr/nan|inf/]);
     }
-    is(mcload('plot', '-o', "$dir/p.svg", "$dir/a.json", "$dir/b.json")->{out}, '', 'a plot to a file');
+    is(mcload('plot', '-o', "$dir/p.svg", "$dir/most.json", "$dir/few.json")->{out}, '', 'a plot to a file');
     is(scalar(() = read_file("$dir/p.svg") =~ /<polyline/g), 2, '... with two curves');
 
     # Runs of a scan are points of a curve; as curves they are named by their rates.
