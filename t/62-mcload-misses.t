@@ -63,7 +63,7 @@ my $trace = scratch_dir() . '/trace.csv';
 write_file($trace, map { sprintf "%d,key%d,7,10,1,get,0\n", $_ / 1000, $_ % 10 } 0 .. 3999);
 my $before = mem_stats($s)->{cmd_set};
 my $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k',
-    '--on-miss=set-after:5ms', '-t', 10);
+    '--on-miss=set-after:5ms', '-t', 100);
 ran_ok($run, 'a trace with set-after');
 cmp_ok($run->{json}{'totals.after_misses.sets'}, '>=', 10, '... each key is stored');
 is($run->{json}{'totals.after_misses.sets'}, mem_stats($s)->{cmd_set} - $before, '... before it ends');
@@ -81,7 +81,7 @@ if ($stopper == 0) {
     POSIX::_exit(0);
 }
 $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k', '-c', 1,
-    '-d', 1, '--on-miss=set-after:200ms', '-t', 10);
+    '-d', 1, '--on-miss=set-after:200ms', '-t', 100);
 waitpid $stopper, 0;
 ran_ok($run, 'a server that stops meanwhile');
 has($run, '... each key is stored', 'totals.after_misses.sets' => 4000, 'totals.after_misses.left_out' => 0);
@@ -90,7 +90,7 @@ has($run, '... each key is stored', 'totals.after_misses.sets' => 4000, 'totals.
 write_file($trace, map { sprintf "0,slow%d,7,10,1,get,0\n", $_ } 0 .. 9);
 my @cpu = times;
 $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', 100,
-    '--on-miss=set-after:2s', '-t', 10);
+    '--on-miss=set-after:2s', '-t', 100);
 my $cpu = (times)[2] + (times)[3] - $cpu[2] - $cpu[3];
 is($run->{json}{'totals.after_misses.sets'}, 10, 'a trace that is shorter than a backend: each key is stored')
     or diag($run->{err});
