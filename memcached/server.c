@@ -617,6 +617,9 @@ serve(struct server *sv)
         tell_ready(sv);
         block_signals(false);
         loop_run(&sv->loop);
+    }
+    admin_leave(sv->admin);
+    if (status == 0) {
         config_close(&sv->stats);
         notify_stopping(&sv->notify);
         tell_end(sv);
@@ -626,7 +629,6 @@ serve(struct server *sv)
         governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
-    admin_leave(sv->admin);
     maintenance_stop(&sv->maintenance); /* it reaches into the workers' pools */
     worker_pool_stop(&sv->shared);
     if (sv->has_log) {

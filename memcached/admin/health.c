@@ -9,6 +9,7 @@
 #include "front/stats.h"
 
 #define REASON_MAX 128
+#define STARTING "starting"
 
 struct health *
 health_create(unsigned count, uint32_t now)
@@ -68,7 +69,8 @@ is_full(const struct admin_view *view, char text[REASON_MAX])
         return true;
     }
     if (!listen_is_accepting(l)) {
-        snprintf(text, REASON_MAX, "out of file descriptors");
+        bool is_open = atomic_load_explicit(&l->is_open, memory_order_relaxed);
+        snprintf(text, REASON_MAX, "%s", is_open ? "out of file descriptors" : STARTING);
         return true;
     }
     return false;
@@ -79,7 +81,7 @@ is_unready(struct admin_view *view, char text[REASON_MAX])
 {
     switch (view->state) {
     case ADMIN_STARTING:
-        snprintf(text, REASON_MAX, "starting");
+        snprintf(text, REASON_MAX, STARTING);
         return true;
     case ADMIN_STOPPING:
         snprintf(text, REASON_MAX, "stopping");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What the HTTP server answers while the server starts and stops, when nothing of it may be read;
- * and its stream into memory.
+ * What the HTTP server answers while the server starts and stops, when nothing of it may be read,
+ * and whether it is healthy; and the stream into memory.
  */
-#include "admin/page.h"
+#include "admin/health.h"
 #include "base/text_out.h"
+#include "front/stats.h"
 
 #include "check_main.h"
 
@@ -28,20 +29,56 @@ static const struct {
     {"/health/", ADMIN_STARTING, HTTP_NOTFOUND, "nothing is here; "},
 };
 
-TEST_ROWS(pages_without_a_server, rows, row->path)
+/* A page of plain text that begins so. */
+static void
+expect_page(struct admin_view *view, const char *path, int status, const char *content)
 {
-    struct admin_view view = {.state = row->state};
-    struct http_exchange x = {.path = row->path, .status = HTTP_OK, .type = HTTP_PLAIN};
+    struct http_exchange x = {.path = path, .status = HTTP_OK, .type = HTTP_PLAIN};
     struct text_out out;
     ck_assert(text_out_open(&out));
     x.out = out.file;
-    admin_answer(&view, &x);
+    admin_answer(view, &x);
     ck_assert(text_out_close(&out));
-    ck_assert_int_eq(x.status, row->status);
+    ck_assert_int_eq(x.status, status);
     ck_assert_str_eq(x.type, HTTP_PLAIN);
-    ck_assert(!x.has_failed && out.len >= strlen(row->content));
-    ck_assert_mem_eq(out.bytes, row->content, strlen(row->content));
+    ck_assert(!x.has_failed && out.len >= strlen(content));
+    ck_assert_mem_eq(out.bytes, content, strlen(content));
     free(out.bytes);
+}
+
+TEST_ROWS(pages_without_a_server, rows, row->path)
+{
+    struct admin_view view = {.state = row->state};
+    expect_page(&view, row->path, row->status, row->content);
+}
+
+/* While the server serves, by what its listeners say. */
+static const struct {
+    const char *name;
+    bool is_open;
+    unsigned paused, connections;
+    int status;
+    const char *content;
+} listening[] = {
+    {"accepts", true, 0, 9, HTTP_OK, "ok\n"},
+    {"is full", true, 0, 10, HTTP_SERVUNAVAIL,
+     "all 10 connections of clients are in use (-c)\n"},
+    {"is full and waits", true, 1, 10, HTTP_SERVUNAVAIL,
+     "all 10 connections of clients are in use (-c)\n"},
+    {"has no descriptors", true, 1, 9, HTTP_SERVUNAVAIL, "out of file descriptors\n"},
+    {"does not listen yet", false, 0, 0, HTTP_SERVUNAVAIL, "starting\n"},
+};
+
+TEST_ROWS(health_while_serving, listening, row->name)
+{
+    struct net_shared shared = {.open_conns = row->connections};
+    struct listen listen = {
+        .conf.max_conns = 10, .paused = row->paused, .is_open = row->is_open};
+    struct stats stats = {.shared = &shared, .listen = &listen};
+    FREED struct health *health = health_create(0, 0);
+    struct admin_view view = {.state = ADMIN_SERVING, .stats = &stats, .health = health};
+    expect_page(&view, "/health", row->status, row->content);
+    expect_page(&view, "/health/live", HTTP_OK, "ok\n");
 }
 
 TEST(stream_of_many_sizes)
