@@ -37,7 +37,8 @@ subtest pages => sub {
     is($content, "ok\n", 'one line');
     has($head, '/health', 'content-type' => 'text/plain; charset=utf-8', 'content-length' => 3,
         'connection' => 'close', 'cache-control' => 'no-store', 'x-content-type-options' => 'nosniff');
-    is((get($connect, $_))[0], 'HTTP/1.1 200 OK', $_) for '/health/live', '/health/ready', '/metrics?x=1';
+    is((get($connect, $_))[0], 'HTTP/1.1 200 OK', $_) for '/health/live', '/health/ready', '/metrics?x=1', '/%6detric%73?';
+    is((get($connect, $_))[0], 'HTTP/1.1 404 Not Found', $_) for '/health%00', '/health%', '/health%6', '/health%3F', '/%%6dmetrics';
 
     ($status, $head, $content) = answer($connect->(), "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     is($status, 'HTTP/1.1 200 OK', 'HEAD');

@@ -49,6 +49,10 @@ is((grep { $_ == 1 } values %{$json->{sizes}}), 1, 'sizes');
 (undef, $text) = fetch('?groups=qos,general');
 $json = decode_json($text);
 is(join(' ', sort grep { ref $json->{$_} } keys %$json), 'general qos', 'those chosen');
+for my $query ('groups=qos%2cgeneral', 'groups=qos%2Cgeneral&x=%', 'x&y=1&gro&groups=%71os,general&groups=all') {
+    (undef, $text) = fetch("?$query");
+    is(join(' ', sort grep { ref $json->{$_} } keys %{$json = decode_json($text)}), 'general qos', "?$query");
+}
 ($head, $text) = fetch('?groups=qos,nothing');
 like($head, qr{^HTTP/1\.1 400 }, 'a group that there is not');
 like($text, qr/^\?groups= takes a list of: all, general, .*conns$/, 'says which there are');

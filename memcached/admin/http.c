@@ -187,6 +187,34 @@ take_until(char **rest, const char *end)
     return text;
 }
 
+/* "%2C" becomes ',', in place; what is no escape, or that of '\0', stays. */
+static char *
+unescape(char *text)
+{
+    char *to = text;
+    for (const char *p = text; *p != '\0'; p++) {
+        const char hex[] = {p[1], p[1] != '\0' ? p[2] : '\0', '\0'};
+        bool is_escape = *p == '%' && strspn(hex, "0123456789abcdefABCDEF") == 2;
+        unsigned long byte = is_escape ? strtoul(hex, NULL, 16) : 0;
+        *to++ = byte != 0 ? (char)byte : *p;
+        p += byte != 0 ? strlen(hex) : 0;
+    }
+    *to = '\0';
+    return text;
+}
+
+const char *
+http_parameter(struct http_exchange *x, const char *name)
+{
+    while (x->query != NULL) {
+        char *value = strsep(&x->query, "&");
+        if (strcmp(strsep(&value, "="), name) == 0) {
+            return value != NULL ? unescape(value) : "";
+        }
+    }
+    return NULL;
+}
+
 /* "/path?query", or the same behind "http://host". False: it is neither. */
 static bool
 parse_target(char *target, struct http_exchange *x)
@@ -198,9 +226,8 @@ parse_target(char *target, struct http_exchange *x)
     if (target == NULL || *target != '/') {
         return false;
     }
-    x->path = take_until(&target, "?");
-    x->query = x->path != NULL ? target : NULL;
-    x->path = x->path != NULL ? x->path : target;
+    x->query = target;
+    x->path = unescape(strsep(&x->query, "?"));
     return true;
 }
 

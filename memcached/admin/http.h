@@ -32,8 +32,8 @@ struct event_base;
 
 /* A GET or HEAD, and what it is answered. */
 struct http_exchange {
-    const char *path;   /* as it was sent */
-    const char *query;  /* behind '?'; NULL: none */
+    const char *path;   /* without escapes */
+    char *query;        /* behind '?', as it was sent; NULL: none */
     const char *accept; /* the header of this name; NULL: none */
     int status;         /* of the reply; 200 unless it is set */
     const char *type;   /* of its content; plain text unless it is set */
@@ -42,6 +42,10 @@ struct http_exchange {
     bool has_failed;    /* there was no memory for it: 503 */
 };
 typedef void http_handler(void *ctx, struct http_exchange *x);
+
+/* The value of a parameter of the query, without escapes; NULL: there is none of this name. Takes
+ * the query apart: one can be asked for. */
+const char *http_parameter(struct http_exchange *x, const char *name);
 
 struct http;
 

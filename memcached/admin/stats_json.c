@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "config.h"
 
-#define CHOICE "groups="
 #define PREFIX_MAX 64
 
 static const struct {
@@ -36,16 +35,14 @@ is_text(const char *p, size_t len, const char *text)
     return strlen(text) == len && memcmp(p, text, len) == 0;
 }
 
-/* False: it names a group that there is not. */
+/* list: "qos,conns"; NULL: those that are not long. False: it names a group that there is not. */
 static bool
-choose(const char *query, bool chosen[GROUP_COUNT])
+choose(const char *list, bool chosen[GROUP_COUNT])
 {
-    bool has_choice = query != NULL && strncmp(query, CHOICE, strlen(CHOICE)) == 0;
-    const char *p = has_choice ? query + strlen(CHOICE) : "";
     for (size_t i = 0; i < GROUP_COUNT; i++) {
-        chosen[i] = !has_choice && !groups[i].may_be_long;
+        chosen[i] = list == NULL && !groups[i].may_be_long;
     }
-    while (*p != '\0') {
+    for (const char *p = list != NULL ? list : ""; *p != '\0';) {
         size_t len = strcspn(p, ",");
         bool is_all = is_text(p, len, "all"), is_known = is_all;
         for (size_t i = 0; i < GROUP_COUNT; i++) {
@@ -126,7 +123,7 @@ stats_json_page(struct admin_view *view, struct http_exchange *x)
 {
     bool chosen[GROUP_COUNT];
     struct json json;
-    if (!choose(x->query, chosen)) {
+    if (!choose(http_parameter(x, "groups"), chosen)) {
         x->status = HTTP_BADREQUEST;
         x->type = HTTP_PLAIN;
         fputs("?groups= takes a list of: all", x->out);
