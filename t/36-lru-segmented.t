@@ -77,6 +77,8 @@ each_profile(sub ($profile) {
         set_ok($s, "ifoo$_", 3600) for 1 .. 100;
         is((mem_gets($s, 'canary'))[0] eq '' ? 0 : 1, 1, 'it lives');
         is(item_stat($s, 'number_temp'), 1, 'alone in TEMP');
+        exchange($s, "mg canary\r\n", "HD\r\n", 'read by mg');
+        is(item_stat($s, 'hits_to_temp'), 2, 'both reads found it there');
         debugtime($server, 32);
         soon { item_stat($s, 'number_temp') == 0 } 'until it expires';
         $server->stop;

@@ -5,7 +5,7 @@ use MCTest ':ours';
 
 my $SRC = $ENV{TOP_SRCDIR} // '..';
 my $OPENMETRICS = 'application/openmetrics-text';
-my %SCALE = (ONE => 1, PERCENT => 0.01, MICROSECONDS => 1e-6, NANOSECONDS => 1e-9, SETS => 1);
+my %SCALE = (ONE => 1, PERCENT => 0.01, MICROSECONDS => 1e-6, NANOSECONDS => 1e-9);
 my $NUMBER = qr/-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/;
 my $LABELS = qr/\{(?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+\}/;
 
@@ -109,10 +109,6 @@ sub lines_of($row, $stats) {
 sub number($row, $stats, $name) {
     my $value = $stats->{$row->[1]}{$name};
     return { yes => 1, on => 1, no => 0, off => 0 }->{$value} if $value =~ /^[a-z]+$/;
-    if ($row->[6] eq 'SETS') {
-        my ($prefix) = $name =~ /^(.*)cmd_set$/;
-        $value -= $stats->{$row->[1]}{"$prefix$_"} // 0 for qw(cas_hits cas_misses cas_badval);
-    }
     $value =~ s/%$//;
     return $value * $SCALE{$row->[6]};
 }
@@ -129,7 +125,9 @@ each_profile(sub ($profile) {
             "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\nEND\r\nTOUCHED\r\nNOT_FOUND\r\n2\r\nNOT_FOUND\r\n"],
         ["set big 0 0 20000\r\n" . 'x' x 20000 . "\r\ncas a 0 0 1 1000000\r\n1\r\ncas no 0 0 1 1\r\n1\r\ndelete no\r\n",
             "STORED\r\nEXISTS\r\nNOT_FOUND\r\nNOT_FOUND\r\n"],
-        ['get ' . join(' ', map { "key$_" } 1 .. 50) . "\r\n", "END\r\n"], ["delete big\r\n", "DELETED\r\n"]);
+        ['get ' . join(' ', map { "key$_" } 1 .. 50) . "\r\n", "END\r\n"], ["delete big\r\n", "DELETED\r\n"], ["set grows 0 0 1\r\n1\r\n", "STORED\r\n"]);
+    my ($unique) = roundtrip($s, "mg grows c\r\n") =~ /^HD c(\d+)/;
+    exchange($s, "cas grows 0 0 5000 $unique\r\n" . 'x' x 5000 . "\r\n", "STORED\r\n", 'cas changes a slab class');
 
     my $before = all_stats($s);
     my ($head, $text) = fetch($path);
@@ -159,7 +157,9 @@ each_profile(sub ($profile) {
     }
     is(join("\n", @wrong), '', 'they are what stats says');
     cmp_ok($checked, '>', 180, 'series compared');
-    is($value->{'memcached_commands_total{command="set",status="hit"}'}, 2, 'sets without cas');
+    is($value->{'memcached_commands_total{command="set",status="hit"}'}, 3, 'sets without cas');
+    my @sets = grep { $_ } map { /^memcached_slab_commands_total\{slab="\d+",command="set"/ ? $value->{$_} : () } @$order;
+    is("@sets", '2 1', 'sets of slab classes, without cas');
     is($value->{'memcached_commands_total{command="cas",status="badval"}'}, 1, 'cas');
     is($value->{'memcached_qos_limit_requests_per_second{scope="bulk"}'}, 5000, 'the limit of a class');
     is($value->{memcached_qos_cpu_limit_ratio}, 5, 'the limit of CPU time, in CPUs');

@@ -23,7 +23,7 @@ enum unit {
     PERCENT,      /* is told as a ratio */
     MICROSECONDS, /* are told as seconds */
     NANOSECONDS,
-    SETS,   /* of which cas is counted apart */
+    SETS,   /* told without those of cas */
     TEXT,   /* is the value of the label */
     ALWAYS, /* 1 */
 };
@@ -56,6 +56,7 @@ static const char *const groups[] = {"",        "settings", "items", "slabs",
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 
 struct source {
+    struct stats *stats;
     struct collected groups[GROUP_COUNT];
 };
 
@@ -74,7 +75,7 @@ static bool
 collect_all(struct stats *st, struct source *source)
 {
     bool is_good = true;
-    *source = (struct source){0};
+    *source = (struct source){.stats = st};
     for (size_t i = 0; is_good && i < GROUP_COUNT; i++) {
         is_good = collect_group(st, groups[i], &source->groups[i]);
     }
@@ -122,27 +123,23 @@ is_line_of(const struct row *row, const char *name, char text[LABEL_MAX])
     return true;
 }
 
-/* Sets that are no cas: those of the line's slab class, or all. */
+/* Of the slab class that the label names, or of all. */
 static uint64_t
-count_sets(const struct collected *lines, const char *name, const char *value)
+count_sets(struct stats *st, const struct row *row, const char *label)
 {
-    static const char suffix[] = "cmd_set";
-    static const char other[] = "cas_";
-    uint64_t sets = strtoull(value, NULL, 10), cas = 0;
-    size_t head = strlen(name) - strlen(suffix);
-    const char *its, *count;
-    for (size_t at = 0; collect_next(lines, &at, &its, &count);) {
-        if (strncmp(its, name, head) == 0 &&
-            strncmp(its + head, other, strlen(other)) == 0) {
-            cas += strtoull(count, NULL, 10);
-        }
+    uint64_t sets = 0;
+    if (row->label != NULL) {
+        return stats_parts(st, (unsigned)strtoul(label, NULL, 10)).sets;
     }
-    return sets > cas ? sets - cas : 0;
+    for (unsigned id = 1; id <= store_class_count(st->shared->store); id++) {
+        sets += stats_parts(st, id).sets;
+    }
+    return sets;
 }
 
 /* The line's value as a number in text; NULL: it is none. */
 static const char *
-number_of(const struct row *row, const struct collected *lines, const char *name,
+number_of(const struct row *row, const struct source *source, const char *label,
           const char *value, char text[VALUE_MAX])
 {
     char *end;
@@ -151,7 +148,7 @@ number_of(const struct row *row, const struct collected *lines, const char *name
     case ALWAYS:
         return "1";
     case SETS:
-        snprintf(text, VALUE_MAX, "%" PRIu64, count_sets(lines, name, value));
+        snprintf(text, VALUE_MAX, "%" PRIu64, count_sets(source->stats, row, label));
         return text;
     case ONE:
     case PERCENT:
@@ -232,7 +229,7 @@ put_row(struct exposition *e, const struct row *row, const struct source *source
     char label[LABEL_MAX], text[VALUE_MAX];
     for (size_t at = 0; collect_next(lines, &at, &name, &value);) {
         const char *number = is_line_of(row, name, label)
-                                 ? number_of(row, lines, name, value, text)
+                                 ? number_of(row, source, label, value, text)
                                  : NULL;
         if (number != NULL) {
             put_line(e, row, row->unit == TEXT ? value : label, number);

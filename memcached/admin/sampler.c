@@ -23,7 +23,9 @@ sampler_count(const struct stats *st, struct timeline_counts *counts)
         }
         counts->misses += ctr_get(&w->ctr.get_misses);
         for (unsigned slab = 0; slab < STORE_CLASSES; slab++) {
-            counts->hits += ctr_get(&w->ctr.slab[slab].get_hits);
+            for (unsigned list = 0; list < STORE_LISTS; list++) {
+                counts->hits += ctr_get(&w->ctr.slab[slab].get_hits[list]);
+            }
         }
     }
 }

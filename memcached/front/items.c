@@ -200,26 +200,11 @@ disable_sizes(struct stats *st, const struct stats_ask *ask)
 
 /* ---- items and slabs ------------------------------------------------------------------ */
 
-/* The reads by list since the last reset. */
-static void
-count_hits(struct stats *st, unsigned id, uint64_t hits[STORE_LISTS])
-{
-    PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    stats_sum_hits(st, id, hits);
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        uint64_t old = st->hits_baseline[id][list];
-        /* COLD is a difference of counters that move, so it may seem to go back. */
-        hits[list] = hits[list] > old ? hits[list] - old : 0;
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
-}
-
 static void
 show_class_items(struct stats *st, bool has_maintainer, unsigned id,
                  const struct stats_ask *ask)
 {
     struct store_class_stats c;
-    uint64_t hits[STORE_LISTS] = {0};
     char prefix[24];
     store_class_stats(st->shared->store, id, ask->now, &c);
     if (c.number == 0) {
@@ -227,7 +212,7 @@ show_class_items(struct stats *st, bool has_maintainer, unsigned id,
     }
     bool has_temp = has_maintainer && store_lru(st->shared->store).temp_ttl >= 0;
     bool has_requested = rules_of(st->settings->profile)->items_show_requested;
-    count_hits(st, id, hits);
+    struct stats_parts parts = stats_parts(st, id);
     snprintf(prefix, sizeof prefix, "items:%u:", id);
 #define LINE_IF(condition, name, value)                                                  \
     if (condition) {                                                                     \

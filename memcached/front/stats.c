@@ -79,6 +79,10 @@ add_slab(struct stats_sum *sum, const struct serve_slab_ctr *slab)
 {
 #define COUNTER(field)
 #define SLAB_COUNTER(field) sum->field += ctr_get(&slab->field);
+#define SLAB_COUNTERS(field, count)                                                      \
+    for (unsigned i = 0; i < (count); i++) {                                             \
+        sum->field += ctr_get(&slab->field[i]);                                          \
+    }
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
@@ -102,22 +106,29 @@ stats_sum_class(const struct stats *st, unsigned class_id)
     return sum;
 }
 
-void
-stats_sum_hits(const struct stats *st, unsigned id, uint64_t hits[STORE_LISTS])
+static struct stats_parts
+sum_parts(const struct stats *st, unsigned class_id)
 {
-    uint64_t all = 0;
-    uint64_t elsewhere = 0;
+    struct stats_parts sum = {.sets = 0};
     for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct serve_slab_ctr *slab = &st->workers[i].ctr.slab[id];
-        all += ctr_get(&slab->get_hits);
+        const struct serve_slab_ctr *slab = &st->workers[i].ctr.slab[class_id];
+        sum.sets += ctr_get(&slab->cmd_set[false]);
         for (unsigned list = 0; list < STORE_LISTS; list++) {
-            hits[list] += ctr_get(&slab->list_hits[list]);
+            sum.hits[list] += ctr_get(&slab->get_hits[list]);
         }
     }
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        elsewhere += list != STORE_LIST_COLD ? hits[list] : 0;
-    }
-    hits[STORE_LIST_COLD] = all > elsewhere ? all - elsewhere : 0;
+    return sum;
+}
+
+struct stats_parts
+stats_parts(struct stats *st, unsigned class_id)
+{
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    struct stats_parts sum = sum_parts(st, class_id);
+    stats_subtract((uint64_t *)&sum, (const uint64_t *)&st->parts_baseline[class_id],
+                   sizeof sum);
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+    return sum;
 }
 
 static struct stats_sum
@@ -245,8 +256,7 @@ stats_reset(struct stats *st)
     st->baseline = count(st);
     for (unsigned c = 0; c < STORE_CLASSES; c++) {
         st->slab_baseline[c] = stats_sum_class(st, c);
-        memset(st->hits_baseline[c], 0, sizeof st->hits_baseline[c]);
-        stats_sum_hits(st, c, st->hits_baseline[c]);
+        st->parts_baseline[c] = sum_parts(st, c);
     }
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     store_reset_stats(st->shared->store);

@@ -21,6 +21,12 @@ struct stats_sum {
 #undef SLAB_COUNTER
 };
 
+/* Counters of a slab class that are parts of others. */
+struct stats_parts {
+    uint64_t hits[STORE_LISTS]; /* of get_hits */
+    uint64_t sets;              /* of cmd_set, those that are no cas */
+};
+
 /* What a reset sets to 0; nothing but counts. */
 struct stats_counts {
     struct stats_sum sum;
@@ -40,7 +46,7 @@ struct stats {
     pthread_mutex_t lock; /* the baselines: what had been counted at the last reset */
     struct stats_counts baseline;
     struct stats_sum slab_baseline[STORE_CLASSES];
-    uint64_t hits_baseline[STORE_CLASSES][STORE_LISTS];
+    struct stats_parts parts_baseline[STORE_CLASSES];
 };
 
 /* lock_attr: of a lock that workers share with other threads. */
@@ -56,9 +62,10 @@ void stats_second(struct stats *st);
 void stats_show_general(struct stats *st, uint32_t now, struct sink *sink);
 void stats_reset(struct stats *st);
 
-/* Of a slab class, from all workers; and its reads by list. Without baselines. */
+/* Of a slab class, from all workers. Without baseline. */
 struct stats_sum stats_sum_class(const struct stats *st, unsigned class_id);
-void stats_sum_hits(const struct stats *st, unsigned id, uint64_t hits[STORE_LISTS]);
+/* The same of its parts, since the last reset. */
+struct stats_parts stats_parts(struct stats *st, unsigned class_id);
 /* Counts in a row, of structs that have nothing else. */
 void stats_subtract(uint64_t *counts, const uint64_t *baseline, size_t bytes);
 

@@ -30,11 +30,10 @@ enum serve_binding {
 struct serve_slab_ctr {
 #define COUNTER(field)
 #define SLAB_COUNTER(field) ctr_t field;
+#define SLAB_COUNTERS(field, count) ctr_t field[count];
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
-    /* Of get_hits, by enum store_list; those in COLD are the rest, and not counted here. */
-    ctr_t list_hits[STORE_LISTS];
 };
 
 struct serve_ctr {

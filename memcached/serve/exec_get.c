@@ -44,13 +44,9 @@ look_up(const struct req *req, const struct env *env, struct slice word)
     }
     if (status == STORE_OK) {
         struct serve_slab_ctr *slab = &ctr->slab[item_class(item)];
-        enum store_list list = item_list(item);
         PROBE(command__get, env->client_fd, key.p, key.len, item_value_len(item),
               item_cas(item));
-        ctr_add(touches ? &slab->touch_hits : &slab->get_hits, 1);
-        if (unlikely(list != STORE_LIST_COLD) && !touches) {
-            ctr_add(&slab->list_hits[list], 1);
-        }
+        ctr_add(touches ? &slab->touch_hits : &slab->get_hits[item_list(item)], 1);
         return item;
     }
     PROBE(command__get, env->client_fd, key.p, key.len, -1, 0);

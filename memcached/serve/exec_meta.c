@@ -122,7 +122,7 @@ count_hit(const struct req *req, const struct env *env, const struct item *item)
         ctr_add(&env->ctr->cmd_touch, 1);
         ctr_add(&slab->touch_hits, 1);
     } else {
-        ctr_add(&slab->get_hits, 1);
+        ctr_add(&slab->get_hits[item_list(item)], 1);
     }
 }
 

@@ -169,8 +169,9 @@ enum session_ran
 exec_store_end(struct session *s, const struct env *env, struct chain *out)
 {
     struct item *item = s->item;
+    bool compares = s->req.verb == VERB_MS ? meta_has(&s->req, 'C') : is_cas(&s->req);
     s->item = NULL;
-    ctr_add(&env->ctr->slab[item_class(item)].cmd_set, 1);
+    ctr_add(&env->ctr->slab[item_class(item)].cmd_set[compares], 1);
     if (s->req.protocol == PROTOCOL_BINARY) {
         item_terminate(item);
     } else if (!item_is_terminated(item)) {
@@ -187,7 +188,7 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     probe_store(env, s->req.verb, item);
     enum store_status status = exec_commit(env, item, &put, &result);
     key_event_outcome(env, &event, status, &result);
-    if (is_cas(&s->req)) {
+    if (compares) {
         exec_count_cas(env, status, result.class_id);
     }
     return exec_reply_cas(s, env, out, commit_replies[status], result.cas);

@@ -103,11 +103,7 @@ gets_count(const struct gets *g, unsigned n)
             exec_count_gone(g->env, status);
             continue;
         }
-        struct serve_slab_ctr *slab = &ctr->slab[g->found[i].class];
-        ctr_add(&slab->get_hits, 1);
-        if (unlikely(g->found[i].list != STORE_LIST_COLD)) {
-            ctr_add(&slab->list_hits[g->found[i].list], 1);
-        }
+        ctr_add(&ctr->slab[g->found[i].class].get_hits[g->found[i].list], 1);
     }
 }
 

@@ -322,6 +322,10 @@ work_done(const struct serve_ctr *ctr)
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
 #define COUNTER(field)
 #define SLAB_COUNTER(field) sum += ctr_get(&ctr->slab[i].field);
+#define SLAB_COUNTERS(field, count)                                                      \
+    for (unsigned part = 0; part < (count); part++) {                                    \
+        sum += ctr_get(&ctr->slab[i].field[part]);                                       \
+    }
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER

@@ -573,14 +573,19 @@ TEST_PROFILES(test_body_in_parts)
 
 /* ---- counters ------------------------------------------------------------------------- */
 
-#define SUM_OF(field) sum_of(offsetof(struct serve_slab_ctr, field))
+#define SUM_OF(field)                                                                    \
+    sum_of(offsetof(struct serve_slab_ctr, field),                                       \
+           sizeof client.ctr.slab[0].field / sizeof(ctr_t))
 
 static uint64_t
-sum_of(size_t offset)
+sum_of(size_t offset, size_t count)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
-        sum += ctr_get((ctr_t *)(void *)((char *)&client.ctr.slab[i] + offset));
+        ctr_t *of = (ctr_t *)(void *)((char *)&client.ctr.slab[i] + offset);
+        for (size_t part = 0; part < count; part++) {
+            sum += ctr_get(of + part);
+        }
     }
     return sum;
 }
