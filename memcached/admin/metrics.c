@@ -244,51 +244,26 @@ struct hists {
     const char *metric, *help;
     unsigned sub_bits;
     nsec_t max;
-    unsigned step; /* between bounds, in powers of 2 */
-    bool by_class, by_stage;
-    const struct hist *(*of)(const struct worker *w, unsigned class, unsigned stage);
+    unsigned step;                     /* between bounds, in powers of 2 */
+    size_t offset, of_class, of_stage; /* in struct worker; 0: there is one for all */
 };
-
-static const struct hist *
-wait_of(const struct worker *w, unsigned class, unsigned stage)
-{
-    (void)stage;
-    return w->core.classes[class].wait;
-}
-
-static const struct hist *
-service_of(const struct worker *w, unsigned class, unsigned stage)
-{
-    (void)stage;
-    return w->core.classes[class].service;
-}
-
-static const struct hist *
-delay_of(const struct worker *w, unsigned class, unsigned stage)
-{
-    (void)class;
-    (void)stage;
-    return w->core.admission.delay;
-}
-
-static const struct hist *
-stage_of(const struct worker *w, unsigned class, unsigned stage)
-{
-    return w->core.latency.stages[class][stage];
-}
 
 /* clang-format off */
 static const struct hists hists[] = {
     {"memcached_qos_queue_delay_seconds",
      "Time that deferred work waited in the queue of its class, a turn.",
-     CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS, 1, true, false, wait_of},
+     CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS, 1,
+     COUNTER_OF(core.classes[0].wait), sizeof(struct core_class), 0},
     {"memcached_qos_turn_seconds", "Length of the turns of deferred work.",
-     CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS, 2, true, false, service_of},
+     CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS, 2,
+     COUNTER_OF(core.classes[0].service), sizeof(struct core_class), 0},
     {"memcached_qos_limit_delay_seconds", "Time that requests waited for a limit, of those that did.",
-     ADMISSION_SUB_BITS, ADMISSION_MAX_NS, 1, false, false, delay_of},
+     ADMISSION_SUB_BITS, ADMISSION_MAX_NS, 1,
+     COUNTER_OF(core.admission.delay), 0, 0},
     {"memcached_qos_latency_seconds",
      "Where the time of requests goes, of those that are followed: every 64th read of a worker.",
-     LATENCY_SUB_BITS, LATENCY_MAX_NS, 2, true, true, stage_of},
+     LATENCY_SUB_BITS, LATENCY_MAX_NS, 2,
+     COUNTER_OF(core.latency.stages[0][0]), sizeof(struct hist *[LATENCY_STAGES]), sizeof(struct hist *)},
 };
 /* clang-format on */
 
@@ -341,14 +316,13 @@ put_hist(struct exposition *e, const struct hists *kind, const struct stats *st,
 {
     struct metric_label labels[METRIC_LABELS_MAX];
     unsigned count = 0;
+    size_t offset = kind->offset + class * kind->of_class + stage * kind->of_stage;
     hist_reset(sum);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        hist_merge(sum, kind->of(&st->workers[i], class, stage));
-    }
-    if (kind->by_class) {
+    front_merge(st, offset, sum);
+    if (kind->of_class != 0) {
         add_label(labels, &count, "class", class_name((enum req_class) class));
     }
-    if (kind->by_stage) {
+    if (kind->of_stage != 0) {
         add_label(labels, &count, "stage", latency_stage_name((enum latency_stage)stage));
     }
     exposition_family(e, kind->metric, METRIC_HISTOGRAM, kind->help);
@@ -360,8 +334,9 @@ static bool
 put_hists(struct exposition *e, const struct hists *kind, const struct stats *st)
 {
     struct hist *sum = hist_create(kind->sub_bits, kind->max);
-    for (unsigned c = 0; sum != NULL && c < (kind->by_class ? CLASS_COUNT : 1); c++) {
-        for (unsigned s = 0; s < (kind->by_stage ? LATENCY_STAGES : 1); s++) {
+    for (unsigned c = 0; sum != NULL && c < (kind->of_class != 0 ? CLASS_COUNT : 1);
+         c++) {
+        for (unsigned s = 0; s < (kind->of_stage != 0 ? LATENCY_STAGES : 1); s++) {
             put_hist(e, kind, st, c, s, sum);
         }
     }

@@ -108,10 +108,9 @@ put_hist(struct stats *st, struct sink *sink, enum req_class class, const char *
 {
     char full[FRONT_NAME_MAX];
     hist_reset(sum);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        const char *its = (const char *)&st->workers[i].core.classes[class];
-        hist_merge(sum, *(struct hist *const *)(const void *)(its + offset));
-    }
+    front_merge(st,
+                COUNTER_OF(core.classes[0]) + class * sizeof(struct core_class) + offset,
+                sum);
     snprintf(full, sizeof full, "class_%s_%s", class_name(class), what);
     front_put_quantiles(sink, full, sum);
 }

@@ -350,6 +350,15 @@ front_sum(const struct stats *st, size_t offset)
 }
 
 void
+front_merge(const struct stats *st, size_t offset, struct hist *sum)
+{
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const char *its = (const char *)&st->workers[i] + offset;
+        hist_merge(sum, *(struct hist *const *)(const void *)its);
+    }
+}
+
+void
 front_put_counters(const struct stats *st, struct sink *sink,
                    const struct stats_counter *rows, size_t count)
 {

@@ -160,14 +160,16 @@ double headroom_pct(struct stats *st);
 
 /* ---- for statistics ------------------------------------------------------------------- */
 
+struct hist;
 uint64_t front_sum(const struct stats *st, size_t offset);
+/* Adds the histogram that each worker points at from there. */
+void front_merge(const struct stats *st, size_t offset, struct hist *sum);
 /* "name value" of each row. */
 void front_put_counters(const struct stats *st, struct sink *sink,
                         const struct stats_counter *rows, size_t count);
 /* "<name>" or "<name>_<suffix>". */
 #define FRONT_NAME_MAX 64
 const char *front_name(const char *name, const char *suffix, char to[FRONT_NAME_MAX]);
-struct hist;
 /* "<name>_p50_us", p95, p99 and max. */
 void front_put_quantiles(struct sink *sink, const char *name, const struct hist *h);
 static inline double

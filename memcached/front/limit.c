@@ -255,9 +255,7 @@ show_delay(const struct stats *st, struct sink *sink)
         sink->has_failed = true;
         return;
     }
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        hist_merge(all, st->workers[i].core.admission.delay);
-    }
+    front_merge(st, COUNTER_OF(core.admission.delay), all);
     sink_statf(sink, "qps_delay_count", "%" PRIu64, hist_count(all));
     sink_statf(sink, "qps_delay_avg_us", "%.1f", front_us((uint64_t)hist_mean(all)));
     front_put_quantiles(sink, "qps_delay", all);
