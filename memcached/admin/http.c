@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -112,15 +111,20 @@ await(struct client *c, enum client_state state, short what)
     }
 }
 
+/* One that is free. If all are in use, the oldest is closed: slow clients do not keep others
+ * out. */
 static struct client *
 free_client(struct http *h)
 {
+    struct client *oldest = h->clients;
     for (struct client *c = h->clients; c < h->clients + HTTP_CONNECTIONS; c++) {
         if (c->state == CLIENT_FREE) {
             return c;
         }
+        oldest = c->ends_at < oldest->ends_at ? c : oldest;
     }
-    return NULL;
+    close_client(oldest);
+    return oldest;
 }
 
 static void
@@ -133,14 +137,10 @@ static void
 on_connection(evutil_socket_t fd, short what, void *arg)
 {
     struct http *h = arg;
-    struct client *c = free_client(h);
-    (void)what;
-    if (c == NULL) {
-        pause_accepting(h);
-        return;
-    }
     int its = accept4((int)fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    (void)what;
     if (its >= 0) {
+        struct client *c = free_client(h);
         c->server = h;
         c->fd = its;
         c->len = 0;
@@ -348,16 +348,11 @@ write_reply(struct client *c)
 {
     size_t total = c->head_len + c->content_len;
     while (c->sent < total) {
-        size_t of_head = c->sent < c->head_len ? c->head_len - c->sent : 0;
-        size_t of_content = of_head > 0 ? 0 : c->sent - c->head_len;
-        struct iovec parts[] = {
-            {c->head + c->head_len - of_head, of_head},
-            {c->content + of_content, c->content_len - of_content},
-        };
-        struct msghdr message = {.msg_iov = parts + (of_head == 0),
-                                 .msg_iovlen =
-                                     of_head == 0 || c->content_len == 0 ? 1 : 2};
-        ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL);
+        bool is_head = c->sent < c->head_len;
+        const char *from =
+            is_head ? c->head + c->sent : c->content + c->sent - c->head_len;
+        ssize_t n = send(c->fd, from, (is_head ? c->head_len : total) - c->sent,
+                         MSG_NOSIGNAL | (is_head ? MSG_MORE : 0));
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             await(c, CLIENT_WRITES, EV_WRITE);
             return;

@@ -15,7 +15,7 @@
 
 struct event_base;
 
-#define HTTP_CONNECTIONS 16        /* at a time; others wait to be accepted */
+#define HTTP_CONNECTIONS 16        /* at a time; one more takes the oldest's place */
 #define HTTP_HEADER_BYTES 8192     /* of a request's first line and headers */
 #define HTTP_IDLE_SECONDS 5        /* without a byte from the client, or taken by it */
 #define HTTP_CONNECTION_SECONDS 20 /* in all */
