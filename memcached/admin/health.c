@@ -112,10 +112,3 @@ health_live(struct admin_view *view, struct http_exchange *x)
     char text[REASON_MAX];
     reply(x, is_stuck(view, text), text);
 }
-
-void
-health_tell(struct admin_view *view, FILE *out)
-{
-    char text[REASON_MAX];
-    fprintf(out, "%s\n", is_unready(view, text) ? text : "ok");
-}

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "admin/page.h"
 
@@ -26,6 +25,4 @@ must_check struct health *health_create(unsigned count, uint32_t now);
 admin_page health_ready;
 /* /health/live: whether it is worth while to wait; a restart would help if not. */
 admin_page health_live;
-/* The line of the two. */
-void health_tell(struct admin_view *view, FILE *out);
 void health_second(struct admin_view *view);

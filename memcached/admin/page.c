@@ -54,8 +54,7 @@ admin_answer(struct admin_view *view, struct http_exchange *x)
         x->status = HTTP_NOTFOUND;
         list_paths(x->out);
     } else if (view->state != ADMIN_SERVING && !route->is_always_there) {
-        x->status = HTTP_SERVUNAVAIL;
-        health_tell(view, x->out);
+        health_ready(view, x);
     } else {
         x->type = route->type != NULL ? route->type : x->type;
         route->make(view, x);
