@@ -9,7 +9,7 @@
 
 #include "admin/page.h"
 
-/* What may run in it: its own script and style, named by their SHA-256. t/17-live.t says
+/* What may run in it: its own script and style, named by their SHA-256. t/74-live.t says
  * what they are after a change. */
 #define LIVE_SCRIPT_HASH "sha256-uBJHqt/OQhIRoYr7LWVemHY6IOxIus4ImSfyLlBkOPM="
 #define LIVE_STYLE_HASH "sha256-ZLmXBrsgG+uvZsgfBUp5R2A2v+dJ2FVvM9h6di8Ze6s="
