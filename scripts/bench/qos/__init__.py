@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import balance, costs, curve, headroom, limits, neighbours, scheduling
+from . import balance, costs, curve, headroom, limits, neighbours, scheduling, scrape
 from .runner import KEYS, RATE
 
 
@@ -59,6 +59,11 @@ CASES = {
         costs.case, costs.HEAD, "On, and nothing binding",
         f"{costs.CONNECTIONS} connections, closed loop; each feature beside everything off, "
         "started together; a round has a ratio each.", 6, 1),
+    "scrape": Case(
+        scrape.case, scrape.HEAD, "Beside a monitor",
+        f"{RATE} small gets a second, open loop, on 8 connections, while /metrics is read; the "
+        "thread of the HTTP server has the worker's CPU. Each ratio is of two runs of a round. "
+        "Target: what a second run alone is of the first.", 6, 5),
     "curve": Case(
         curve.case, curve.HEAD, "Latency against load",
         f"Gets of {KEYS} keys on {curve.CONNECTIONS} connections beside one with "
