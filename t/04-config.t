@@ -98,7 +98,7 @@ END
 }
 
 # the profile may be the file's
-for my $row (['', 'compat = 1.4', '1.4.39'], ['', 'compat 1.6', '1.6.45'], ['--compat=1.6', 'compat = 1.4', '1.6.45'],
+for my $row (['', 'compat = 1.4', '1.4.39'], ['', 'compat = " 1.4"', '1.4.39'], ['--compat= 1.4', '', '1.4.39'], ['', 'compat 1.6', '1.6.45'], ['--compat=1.6', 'compat = 1.4', '1.6.45'],
     ['--compat=1.4', 'compat = 1.6', '1.4.39']) {
     my ($arg, $line, $version) = @$row;
     my $file = write_file("$dir/p.conf", "hot_lru_pct = 30\n$line\n");
