@@ -143,6 +143,16 @@ SKIP: {
     exchange($s, "qos save\r\n", "WRONG cannot write $file: Permission denied; the user of the server (-u) needs the right to write in its folder\r\n$SORRY",
         'unwritable');
     like(read_file($file), qr/\Aqps-limit = 5\n/, 'it is as it was');
+    # a folder whose files it may not see is not an empty one
+    mkdir "$dir/hidden" or die;
+    write_file("$dir/hidden/q.conf", "slo = p95:1ms\n");
+    write_conf('qps-limit = 5', 'include hidden/*.conf');
+    chmod 0700, "$dir/hidden";
+    exchange($s, "qos reload\r\n", "WRONG $file:2: cannot read the folder of $dir/hidden/*.conf; "
+            . "the user of the server (-u) needs the right to read it\r\n$SORRY", 'a folder that is unreadable');
+    is(mem_stats($s, 'qos')->{qps_limit}, 6, 'nothing has changed');
+    chmod 0755, "$dir/hidden";
+    exchange($s, "qos reload\r\n", "CHANGED qps-limit 6 -> 5\r\nCHANGED slo off -> p95:1000us\r\nOK\r\n", 'and one that is');
 }
 
 # without a file
