@@ -284,7 +284,7 @@ rewrite(const struct look *l, FILE *in, const char *path, FILE *out)
     }
 }
 
-/* Rights and owner as those of the file that it replaces. False with errno. */
+/* The whole of it, with rights and owner of the file that it replaces. False with errno. */
 static bool
 write_file(const struct look *l, int fd, const char *path)
 {
@@ -294,7 +294,7 @@ write_file(const struct look *l, int fd, const char *path)
     bool is_good = in != NULL && out != NULL && fstat(fileno(in), &st) == 0;
     if (is_good) {
         rewrite(l, in, l->next.config.path, out);
-        is_good = !ferror(in) && fchmod(fd, st.st_mode & 07777) == 0 &&
+        is_good = feof(in) && !ferror(out) && fchmod(fd, st.st_mode & 07777) == 0 &&
                   (fchown(fd, st.st_uid, st.st_gid) == 0 || errno == EPERM);
     }
     if (in != NULL) {
