@@ -263,6 +263,28 @@ each_profile(sub ($profile) {
     exchange($s, "qos reload\r\n", "OK\r\n");
 });
 
+# what is saved is what is read, at both ends of what commands take
+{
+    write_conf('conn-limit = 300');
+    my ($server, $s) = serve('native', '--config', $file);
+    my @commands = map { [split /; /] } (
+        'lru tune 79 1 0.000000001 1000000000', 'lru tune 1 79 1234567.25 0.0625', 'lru_crawler sleep 1000000; lru_crawler tocrawl 4294967295',
+        'slabs automove 2; slabs automove window 1800; slabs automove ratio 0.00005', 'slabs automove ratio 1', 'verbosity 1', 'cache_memlimit 8',
+        'qos qps_limit 1000m 1m; qos qps_limit bulk 1 1', 'qos qps_limit off; qos peer 10m 1m', 'qos action delay:1ns+error; qos unit key',
+        'qos action delay:3600s+error', 'qos action miss', 'qos cpu_limit 1000000%', 'qos slo p50:1ns; qos slo bulk p99.9:3600s', 'qos slo p50.1:1001us');
+    for my $set (@commands) {
+        exchange($s, "$_\r\n", "OK\r\n") for @$set;
+        my $reply = roundtrip($s, "qos save\r\n");
+        like($reply, qr/\A(?:SAVED [^\r]+\r\n)+OK\r\n\z/, "saved: @$set");
+        exchange($s, "qos reload\r\n", "OK\r\n", '... and read');
+        my ($again, $t) = serve('native', '--config', $file);
+        my ($here, $there) = map { mem_stats($_, 'settings') } $s, $t;
+        delete @$_{'oldest'} for $here, $there; # the age of an item
+        is_deeply($there, $here, '... by a new server');
+        exchange($t, "qos save\r\n", "OK\r\n", '... which has nothing to add');
+    }
+}
+
 # what the file cannot say, as something else says it
 {
     write_file("$dir/inc.conf", "qps-limit = 5,bulk=6\nno_lru_crawler\n");

@@ -443,6 +443,17 @@ number_of(const struct opt *row, const void *field)
     return value / (row->unit != 0 ? row->unit : 1);
 }
 
+/* In full: num_double knows no exponents. */
+static void
+tell_double(double value, char to[OPT_TOLD_MAX])
+{
+    size_t len = (size_t)snprintf(to, OPT_TOLD_MAX, "%.10f", value);
+    while (to[len - 1] == '0') {
+        to[--len] = '\0';
+    }
+    to[len - (to[len - 1] == '.')] = '\0';
+}
+
 void
 opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
 {
@@ -461,7 +472,7 @@ opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
         snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "off" : "on");
         break;
     case OPT_DOUBLE:
-        snprintf(to, OPT_TOLD_MAX, "%.10g", *(const double *)field);
+        tell_double(*(const double *)field, to);
         break;
     default:
         snprintf(to, OPT_TOLD_MAX, "%" PRIi64, number_of(row, field));
