@@ -64,6 +64,14 @@ each_profile(sub ($profile) {
     exchange($s, "qos reload now\r\n", "CLIENT_ERROR usage: qos reload\r\n");
 });
 
+# what a server makes of a value is what it is compared with
+{
+    write_conf('slab_automove_window = 86400');
+    my ($server, $s) = serve('1.4', '--config', $file);
+    is(mem_stats($s, 'settings')->{slab_automove_window}, 1800, 'a window that is too long');
+    exchange($s, "qos reload\r\n", "OK\r\n", '... is no news');
+}
+
 # ---- what cannot -------------------------------------------------------------------------
 
 each_profile(sub ($profile) {
@@ -296,6 +304,17 @@ each_profile(sub ($profile) {
         . "KEPT slo p95:1000us: the command line or an included file says so\r\nOK\r\n"
         . "SAVED lru_crawler off -> on\r\nSAVED lru_crawler_sleep 100 -> 55\r\n", 'it is said');
 }
+
+# what commands take and options do not is in the way of nothing else
+each_profile(sub ($profile) {
+    write_conf('slab_automove_ratio = 0.5', 'conn-limit = 300');
+    my ($server, $s) = serve($profile, '--config', $file);
+    exchange($s, "$_\r\n", "OK\r\n") for 'lru tune 0 80 0.2 2', 'slabs automove ratio 3', 'qos qps_limit 70k';
+    is(join('', sort split /^/, roundtrip($s, "qos save\r\n")),
+        "KEPT hot_lru_pct 20: the option does not take 0\r\nKEPT slab_automove_ratio 0.5: the option does not take 3\r\n"
+        . "KEPT warm_lru_pct 40: the option does not take 80\r\nOK\r\nSAVED qps-limit off -> 70000\r\n", 'it is said');
+    is(read_file($file), "slab_automove_ratio = 0.5\nconn-limit = 300\n\n# saved by qos save\nqps-limit = 70000\n", 'the rest is saved');
+});
 
 # a file that is wrong, or a link, is not written to
 {
