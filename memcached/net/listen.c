@@ -404,7 +404,7 @@ listen_close(struct listen *l)
     l->is_closed = true;
     atomic_store_explicit(&l->is_open, false, memory_order_relaxed);
     acceptor_close(&l->main);
-    if (l->conf.socket_path != NULL && l->count > 0) {
+    if (l->socket_file.path != NULL) {
         unix_remove(&l->socket_file);
     }
 }
