@@ -191,6 +191,19 @@ has(try([tcp(), udp()], {LISTEN_FDS => 2}, '-Y', scratch_file('tokens', "user:se
     err => "memcached: inherited descriptor 4 is a UDP socket, which has no authentication (-S, -Y); hand over TCP "
         . "and UNIX sockets only\n");
 
+# One that another process has shut down is not waited for any more; the others are served.
+{
+    my ($gone, $tcp) = (tcp(), tcp());
+    my $server = serve({listen => 0, wrap => [handed($gone, $tcp)], env => {LISTEN_FDS => 2}});
+    shutdown $gone, 2;
+    my $where = 'tcp:127.0.0.1:' . $gone->sockport;
+    log_says($server, qr/^memcached: warning: \Q$where\E was shut down by a process that shares it; no more connections are accepted there$/m,
+        'a listener that was shut down is named');
+    $server->{port} = $tcp->sockport;
+    serves($server, 'another one is served');
+    is(scalar(() = $server->err =~ /shut down/g), 1, 'it is said once');
+}
+
 # -s is left alone beside them, as -p is.
 {
     write_file("$dir/own", '');
