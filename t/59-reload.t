@@ -163,6 +163,18 @@ SKIP: {
     exchange($s, "qos reload\r\n", "CHANGED qps-limit 6 -> 5\r\nCHANGED slo off -> p95:1000us\r\nOK\r\n", 'and one that is');
 }
 
+# in a folder that is read-only, as all are to a unit with ProtectSystem=strict
+SKIP: {
+    my @wrap = ('unshare', '-m', 'sh', '-c', 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"', "$dir/ro");
+    mkdir "$dir/ro" or die;
+    my $in = write_file("$dir/ro/s.conf", "qps-limit = 5\n");
+    skip 'no mount namespace here', 1 if $> != 0 || run_program({command => [@wrap, 'true']})->{status} != 0;
+    my ($server, $s) = serve('native', '--config', $in, {wrap => \@wrap});
+    exchange($s, "qos qps_limit 6\r\n", "OK\r\n");
+    exchange($s, "qos save\r\n", "WRONG cannot write $in: Read-only file system; in a unit of systemd ReadWritePaths= names the folders "
+            . "to write in\r\n$SORRY", 'read-only');
+}
+
 # without a file
 {
     my ($server, $s) = serve('native');

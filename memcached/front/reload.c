@@ -341,6 +341,19 @@ prove(const struct stats *st, struct look *l, const char *path, FILE *out)
     return is_good;
 }
 
+static const char *
+remedy(int error)
+{
+    switch (error) {
+    case EACCES:
+        return "; the user of the server (-u) needs the right to write in its folder";
+    case EROFS:
+        return "; in a unit of systemd ReadWritePaths= names the folders to write in";
+    default:
+        return "";
+    }
+}
+
 /* False: out has a line, and the file is as it was. */
 static bool
 replace(const struct stats *st, struct look *l, const char *path, FILE *out)
@@ -350,10 +363,9 @@ replace(const struct stats *st, struct look *l, const char *path, FILE *out)
                                                           : -1;
     bool is_good = fd >= 0 && write_file(l, fd, path);
     if (!is_good) {
-        fprintf(out,
-                "WRONG cannot write %s: %s; the user of the server (-u) needs the "
-                "right to write in its folder\n",
-                path, strerror(errno));
+        int error = errno;
+        fprintf(out, "WRONG cannot write %s: %s%s\n", path, strerror(error),
+                remedy(error));
     }
     is_good = is_good && prove(st, l, temporary, out);
     if (is_good && rename(temporary, path) != 0) {
