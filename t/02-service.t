@@ -187,6 +187,32 @@ has(try([tcp()], {LISTEN_FDS => 1, LISTEN_FDNAMES => 'web;control;urgent'}), 'a 
     expect_open($server->connect, 'and it serves');
 }
 
+has(try([tcp(), udp()], {LISTEN_FDS => 2}, '-Y', scratch_file('tokens', "user:secret\n")), 'UDP beside -Y', status => 71,
+    err => "memcached: inherited descriptor 4 is a UDP socket, which has no authentication (-S, -Y); hand over TCP "
+        . "and UNIX sockets only\n");
+
+# One that another process has shut down is not waited for any more; the others are served.
+{
+    my ($gone, $tcp) = (tcp(), tcp());
+    my $server = serve({listen => 0, wrap => [handed($gone, $tcp)], env => {LISTEN_FDS => 2}});
+    shutdown $gone, 2;
+    my $where = 'tcp:127.0.0.1:' . $gone->sockport;
+    log_says($server, qr/^memcached: warning: \Q$where\E was shut down by a process that shares it; no more connections are accepted there$/m,
+        'a listener that was shut down is named');
+    $server->{port} = $tcp->sockport;
+    serves($server, 'another one is served');
+    is(scalar(() = $server->err =~ /shut down/g), 1, 'it is said once');
+}
+
+# -s is left alone beside them, as -p is.
+{
+    write_file("$dir/own", '');
+    my $server = serve('-s', "$dir/own", {listen => 0, wrap => [handed(tcp())], env => {LISTEN_FDS => 1}});
+    expect_open($server->connect, '-s beside inherited sockets');
+    $server->stop;
+    ok(-f "$dir/own", 'what is at its path stays');
+}
+
 # Variables for another process, or not all of them, mean nothing.
 for my $env ({LISTEN_FDS => 1, LISTEN_PID => 1}, {LISTEN_FDS => 'x', LISTEN_PID => 1}) {
     my $server = serve({wrap => [handed(tcp())], env => $env});

@@ -98,7 +98,7 @@ END
 }
 
 # the profile may be the file's
-for my $row (['', 'compat = 1.4', '1.4.39'], ['', 'compat 1.6', '1.6.45'], ['--compat=1.6', 'compat = 1.4', '1.6.45'],
+for my $row (['', 'compat = 1.4', '1.4.39'], ['', 'compat = " 1.4"', '1.4.39'], ['--compat= 1.4', '', '1.4.39'], ['', 'compat 1.6', '1.6.45'], ['--compat=1.6', 'compat = 1.4', '1.6.45'],
     ['--compat=1.4', 'compat = 1.6', '1.4.39']) {
     my ($arg, $line, $version) = @$row;
     my $file = write_file("$dir/p.conf", "hot_lru_pct = 30\n$line\n");
@@ -123,6 +123,15 @@ for my $row (['', 'compat = 1.4', '1.4.39'], ['', 'compat 1.6', '1.6.45'], ['--c
     is_deeply(listed("include = $dir/sub/[ab].conf\n"), \@all, 'an absolute one');
     is_deeply(listed("include sub/b.conf\nthreads = 9"), ['listen-backlog = 9', 'threads = 9'], 'a name');
     is_deeply(listed("include empty/*.conf\nthreads = 9"), ['threads = 9'], 'a pattern that matches nothing');
+    # the folder of the file is no part of the pattern, whatever its name is
+    my $odd = "$dir/a[1]*\\x?";
+    mkdir $odd or die;
+    mkdir "$odd/sub" or die;
+    write_file("$odd/sub/b.conf", "threads = 3\n");
+    for my $pattern ('sub/b.conf', 'sub/*.conf') {
+        my $run = run_program('--config', write_file("$odd/a.conf", "include $pattern\n"), '--check-config', '-v');
+        like($run->{out}, qr{^threads = 3  # \Q$odd\E/sub/b\.conf:1$}m, "$pattern beside a file in a folder with an odd name");
+    }
     my $at = "$dir/c.conf";
     is(check("include nothing.conf\n")->{err}, "$at:1: cannot read $dir/nothing.conf: No such file or directory\n", 'no such file');
     is(check("\ninclude c.conf\n")->{err}, "$at:2: $at includes itself; remove this line\n", 'itself');
@@ -165,6 +174,7 @@ has(run_program('--config'), 'no value', status => 1, err => "memcached: option 
         err => "memcached: cannot read $dir/c.conf: it is larger than 1 MiB, which no file of options is\n");
     has(check("threads=2\n" x 10_002), 'many lines', status => 78, err => qr{\A\S+:10001: there are more than 10000 lines with options\n});
     has(check("a\n" x 1000), 'many mistakes', status => 78, err_lines => 101, err => qr/^memcached: more than 100 errors; the rest is not shown\n\z/m);
+    has(check("port = \"\n" x 150 . "a\n" x 9), 'many mistakes, of two kinds', status => 78, err_lines => 101);
     my $garbage = join '', map { chr(($_ * 7919) % 256) } 1 .. 5000;
     has(check($garbage), 'binary garbage', status => 78, err_lines => 1, err => qr{\A\S+c\.conf:1: the byte 0x[01][0-9a-f] is no text});
     has(check("threads=2\nthr\0eads=2\nbad\n"), 'a NUL', status => 78, err => qr{\A\S+:2: the byte 0x00 is no text; a line is NAME = VALUE in plain text\n.*\z});

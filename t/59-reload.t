@@ -64,6 +64,14 @@ each_profile(sub ($profile) {
     exchange($s, "qos reload now\r\n", "CLIENT_ERROR usage: qos reload\r\n");
 });
 
+# what a server makes of a value is what it is compared with
+{
+    write_conf('slab_automove_window = 86400');
+    my ($server, $s) = serve('1.4', '--config', $file);
+    is(mem_stats($s, 'settings')->{slab_automove_window}, 1800, 'a window that is too long');
+    exchange($s, "qos reload\r\n", "OK\r\n", '... is no news');
+}
+
 # ---- what cannot -------------------------------------------------------------------------
 
 each_profile(sub ($profile) {
@@ -143,6 +151,28 @@ SKIP: {
     exchange($s, "qos save\r\n", "WRONG cannot write $file: Permission denied; the user of the server (-u) needs the right to write in its folder\r\n$SORRY",
         'unwritable');
     like(read_file($file), qr/\Aqps-limit = 5\n/, 'it is as it was');
+    # a folder whose files it may not see is not an empty one
+    mkdir "$dir/hidden" or die;
+    write_file("$dir/hidden/q.conf", "slo = p95:1ms\n");
+    write_conf('qps-limit = 5', 'include hidden/*.conf');
+    chmod 0700, "$dir/hidden";
+    exchange($s, "qos reload\r\n", "WRONG $file:2: cannot read the folder of $dir/hidden/*.conf; "
+            . "the user of the server (-u) needs the right to read it\r\n$SORRY", 'a folder that is unreadable');
+    is(mem_stats($s, 'qos')->{qps_limit}, 6, 'nothing has changed');
+    chmod 0755, "$dir/hidden";
+    exchange($s, "qos reload\r\n", "CHANGED qps-limit 6 -> 5\r\nCHANGED slo off -> p95:1000us\r\nOK\r\n", 'and one that is');
+}
+
+# in a folder that is read-only, as all are to a unit with ProtectSystem=strict
+SKIP: {
+    my @wrap = ('unshare', '-m', 'sh', '-c', 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"', "$dir/ro");
+    mkdir "$dir/ro" or die;
+    my $in = write_file("$dir/ro/s.conf", "qps-limit = 5\n");
+    skip 'no mount namespace here', 1 if $> != 0 || run_program({command => [@wrap, 'true']})->{status} != 0;
+    my ($server, $s) = serve('native', '--config', $in, {wrap => \@wrap});
+    exchange($s, "qos qps_limit 6\r\n", "OK\r\n");
+    exchange($s, "qos save\r\n", "WRONG cannot write $in: Read-only file system; in a unit of systemd ReadWritePaths= names the folders "
+            . "to write in\r\n$SORRY", 'read-only');
 }
 
 # without a file
@@ -253,6 +283,28 @@ each_profile(sub ($profile) {
     exchange($s, "qos reload\r\n", "OK\r\n");
 });
 
+# what is saved is what is read, at both ends of what commands take
+{
+    write_conf('conn-limit = 300');
+    my ($server, $s) = serve('native', '--config', $file);
+    my @commands = map { [split /; /] } (
+        'lru tune 79 1 0.000000001 1000000000', 'lru tune 1 79 1234567.25 0.0625', 'lru_crawler sleep 1000000; lru_crawler tocrawl 4294967295',
+        'slabs automove 2; slabs automove window 1800; slabs automove ratio 0.00005', 'slabs automove ratio 1', 'verbosity 1', 'cache_memlimit 8',
+        'qos qps_limit 1000m 1m; qos qps_limit bulk 1 1', 'qos qps_limit off; qos peer 10m 1m', 'qos action delay:1ns+error; qos unit key',
+        'qos action delay:3600s+error', 'qos action miss', 'qos cpu_limit 1000000%', 'qos slo p50:1ns; qos slo bulk p99.9:3600s', 'qos slo p50.1:1001us');
+    for my $set (@commands) {
+        exchange($s, "$_\r\n", "OK\r\n") for @$set;
+        my $reply = roundtrip($s, "qos save\r\n");
+        like($reply, qr/\A(?:SAVED [^\r]+\r\n)+OK\r\n\z/, "saved: @$set");
+        exchange($s, "qos reload\r\n", "OK\r\n", '... and read');
+        my ($again, $t) = serve('native', '--config', $file);
+        my ($here, $there) = map { mem_stats($_, 'settings') } $s, $t;
+        delete @$_{'oldest'} for $here, $there; # the age of an item
+        is_deeply($there, $here, '... by a new server');
+        exchange($t, "qos save\r\n", "OK\r\n", '... which has nothing to add');
+    }
+}
+
 # what the file cannot say, as something else says it
 {
     write_file("$dir/inc.conf", "qps-limit = 5,bulk=6\nno_lru_crawler\n");
@@ -264,6 +316,17 @@ each_profile(sub ($profile) {
         . "KEPT slo p95:1000us: the command line or an included file says so\r\nOK\r\n"
         . "SAVED lru_crawler off -> on\r\nSAVED lru_crawler_sleep 100 -> 55\r\n", 'it is said');
 }
+
+# what commands take and options do not is in the way of nothing else
+each_profile(sub ($profile) {
+    write_conf('slab_automove_ratio = 0.5', 'conn-limit = 300');
+    my ($server, $s) = serve($profile, '--config', $file);
+    exchange($s, "$_\r\n", "OK\r\n") for 'lru tune 0 80 0.2 2', 'slabs automove ratio 3', 'qos qps_limit 70k';
+    is(join('', sort split /^/, roundtrip($s, "qos save\r\n")),
+        "KEPT hot_lru_pct 20: the option does not take 0\r\nKEPT slab_automove_ratio 0.5: the option does not take 3\r\n"
+        . "KEPT warm_lru_pct 40: the option does not take 80\r\nOK\r\nSAVED qps-limit off -> 70000\r\n", 'it is said');
+    is(read_file($file), "slab_automove_ratio = 0.5\nconn-limit = 300\n\n# saved by qos save\nqps-limit = 70000\n", 'the rest is saved');
+});
 
 # a file that is wrong, or a link, is not written to
 {

@@ -363,4 +363,33 @@ try_session('tokens', '1.6', \&say_token, sub { my @bad; say_token($_[0], \@bad)
     args => ['-t', '1', '-Y', $tokens]);
 try_session('passwords', '1.4', \&say_sasl, sub { my @bad; say_sasl($_[0], \@bad); return !@bad }, $step,
     args => ['-t', '1', '-S'], env => {MEMCACHED_SASL_PWDB => $tokens});
+
+# The file of --config is as it was, or saved: never a part of it. What is read of it in part is not
+# applied.
+{
+    my ($file, $old) = ("$dir/save.conf", "qps-limit = 5k\n# " . 'a long line ' x 300 . "\nconn-limit = 500\n");
+    my $new = $old =~ s/\A.*\n//r . "\n# saved by qos save\nqps-limit = 6000\n";
+    fail_from(0, 0);
+    write_file($file, $old);
+    my $server = serve('-t', '1', '--config', $file, {env => \%environment});
+    for my $word ('reload', 'save') {
+        my ($count, @bad) = (0);
+        exchange($server->connect, "qos qps_limit 6k\r\n", "OK\r\n") if $word eq 'save';
+        for (my $n = 0; $n <= $count; $n++) {
+            write_file($file, $old);
+            my $s = $server->connect;
+            fail_from($n, $n);
+            my $got = roundtrip($s, "qos $word\r\n");
+            $count = allocations() if $n == 0;
+            fail_from(0, 0);
+            my $is = read_file($file);
+            my $is_saved = $word eq 'save' && $is eq $new;
+            push @bad, "number $n: " . show($got) . ' and ' . show($is)
+                if !$is_saved && ($is ne $old || $got =~ /^CHANGED|^SAVED/m || $word eq 'save' && $got =~ /^OK/m);
+            push @bad, "number $n leaves " . join ' ', glob "$file.*" if glob "$file.*";
+        }
+        cmp_ok($count, '>', 20, "qos $word: allocations have been counted");
+        is(join("\n", @bad), '', "qos $word: when one of $count allocations fails");
+    }
+}
 done_testing();

@@ -56,9 +56,15 @@ complain(const struct opt_run *run, const struct opt *row, const char *text,
 }
 
 static bool
+has_bounds(const struct opt *row)
+{
+    return row->min != 0 || row->max != 0;
+}
+
+static bool
 is_in_bounds(const struct opt *row, double value)
 {
-    return (row->min == 0 && row->max == 0) || (value >= row->min && value <= row->max);
+    return !has_bounds(row) || (value >= row->min && value <= row->max);
 }
 
 static bool
@@ -105,7 +111,7 @@ set_number(const struct opt_run *run, const struct opt *row, const char *text,
     char bounds[160];
     snprintf(bounds, sizeof bounds, "not a number between %.0f and %.0f", row->min,
              row->max);
-    const char *why = row->min == 0 && row->max == 0 ? "not a number" : bounds;
+    const char *why = has_bounds(row) ? bounds : "not a number";
     if (row->kind == OPT_DOUBLE) {
         double value;
         if (!num_double(text, strlen(text), &value) || !is_in_bounds(row, value)) {
@@ -443,6 +449,17 @@ number_of(const struct opt *row, const void *field)
     return value / (row->unit != 0 ? row->unit : 1);
 }
 
+/* In full: num_double knows no exponents. */
+static void
+tell_double(double value, char to[OPT_TOLD_MAX])
+{
+    size_t len = (size_t)snprintf(to, OPT_TOLD_MAX, "%.10f", value);
+    while (to[len - 1] == '0') {
+        to[--len] = '\0';
+    }
+    to[len - (to[len - 1] == '.')] = '\0';
+}
+
 void
 opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
 {
@@ -461,12 +478,21 @@ opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
         snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "off" : "on");
         break;
     case OPT_DOUBLE:
-        snprintf(to, OPT_TOLD_MAX, "%.10g", *(const double *)field);
+        tell_double(*(const double *)field, to);
         break;
     default:
         snprintf(to, OPT_TOLD_MAX, "%" PRIi64, number_of(row, field));
         break;
     }
+}
+
+bool
+opt_takes(const struct opt *row, const void *conf)
+{
+    const void *field = (const char *)conf + row->offset;
+    return !has_bounds(row) ||
+           is_in_bounds(row, row->kind == OPT_DOUBLE ? *(const double *)field
+                                                     : (double)number_of(row, field));
 }
 
 enum opt_result

@@ -140,6 +140,8 @@ must_check enum opt_result opt_set(const struct opt_table *t, void *conf,
 /* What the row's field says, as a file would: "on" or "off" for a row without a value. Rows with
  * `live`. */
 void opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX]);
+/* Whether the row would take that. */
+must_check bool opt_takes(const struct opt *row, const void *conf);
 
 /* Walks argv as opt_parse does, but only reports what stands there. */
 must_check enum opt_result opt_each(const struct opt_table *t, opt_visit *visit,

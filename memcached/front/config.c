@@ -126,24 +126,20 @@ apply_line(struct settings *s, const struct config_line *line, struct opt_table 
                : opt_set(table, s, line->name, line->value, err, &ignored);
 }
 
-static bool
+static void
 apply_file(struct settings *s, const struct opt_table *table, FILE *err)
 {
     struct opt_table of_file = *table;
-    bool is_good = true;
+    struct config_file *file = &s->config.file;
     of_file.is_file = true;
     of_file.tells_words_on_stdout = of_file.tells_as_getopt = false;
     of_file.skips_operands = false;
-    for (size_t i = 0; i < s->config.file.count; i++) {
-        if (apply_line(s, &s->config.file.lines[i], &of_file, err) != OPT_DONE) {
-            is_good = false;
-            if (!config_file_blame(&s->config.file, err)) {
-                break;
-            }
+    for (size_t i = 0; i < file->count && file->errors < CONFIG_ERRORS_MAX; i++) {
+        if (apply_line(s, &file->lines[i], &of_file, err) != OPT_DONE) {
+            config_file_blame(file, err);
         }
     }
     s->config.from = NULL;
-    return is_good;
 }
 
 bool
@@ -153,10 +149,10 @@ config_apply(struct settings *s, const struct opt_table *table, FILE *err,
     struct opt_table t = *table;
     t.heard = hear;
     t.heard_arg = &s->config;
-    bool is_good = apply_file(s, &t, err) && s->config.file.errors == 0;
+    apply_file(s, &t, err);
     *exit_status = CONFIG_STATUS;
-    return is_good && opt_parse(&t, s, s->config.argc, s->config.words, err,
-                                exit_status) == OPT_DONE;
+    return s->config.file.errors == 0 && opt_parse(&t, s, s->config.argc, s->config.words,
+                                                   err, exit_status) == OPT_DONE;
 }
 
 /* ---- telling -------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@
 
 #define BLANKS " \t"
 #define LINES_FIRST 64
+#define WILDCARDS "*?["
+#define RIGHT "the user of the server (-u) needs the right to read it"
 #define MARK "\xef\xbb\xbf" /* that some editors begin a file with */
 
 /* A file that is being read, and the line of another one that includes it. */
@@ -24,7 +26,7 @@ struct reading {
     ino_t inode;
 };
 
-bool
+void
 config_file_blame(struct config_file *c, FILE *err)
 {
     c->errors++;
@@ -32,7 +34,6 @@ config_file_blame(struct config_file *c, FILE *err)
         fprintf(err, "memcached: more than %d errors; the rest is not shown\n",
                 CONFIG_ERRORS_MAX);
     }
-    return c->errors < CONFIG_ERRORS_MAX;
 }
 
 /* At the line of the file, or at what asks for the file when it has none yet. Always false. */
@@ -52,7 +53,7 @@ fail(struct config_file *c, const struct reading *r, FILE *err, const char *fmt,
     vfprintf(err, fmt, args);
     va_end(args);
     fputc('\n', err);
-    (void)!config_file_blame(c, err);
+    config_file_blame(c, err);
     return false;
 }
 
@@ -172,8 +173,8 @@ config_file_fini(struct config_file *c)
 
 /* ---- a file --------------------------------------------------------------------------- */
 
-static bool read_included(struct config_file *c, struct reading *r, const char *pattern,
-                          FILE *err);
+static bool read_included(struct config_file *c, const struct reading *r,
+                          const char *name, FILE *err);
 
 /* A path as others see it is in the way of an attack neither when it is a device nor a pipe that
  * never ends: nothing but a file is read. Returns the text; NULL with a line printed. */
@@ -185,17 +186,14 @@ load(struct config_file *c, struct reading *r, size_t *len, FILE *err)
     const char *why = NULL;
     int fd = open(r->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        why = errno == EACCES
-                  ? "Permission denied; the user of the server (-u) needs the "
-                    "right to read it"
-                  : strerror(errno);
+        why = errno == EACCES ? "Permission denied; " RIGHT : strerror(errno);
     } else if (!S_ISREG(st.st_mode)) {
         why = S_ISDIR(st.st_mode) ? "it is a directory; name a file in it, or a pattern "
                                     "such as NAME/a*.conf"
                                   : "it is not a regular file; name one";
     } else if (st.st_size > CONFIG_BYTES_MAX) {
         why = "it is larger than 1 MiB, which no file of options is";
-    } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
+    } else if ((text = keep(c, malloc((size_t)st.st_size + 1))) == NULL) {
         why = "out of memory";
     } else {
         ssize_t n = pread(fd, text, (size_t)st.st_size, 0);
@@ -208,12 +206,11 @@ load(struct config_file *c, struct reading *r, size_t *len, FILE *err)
         close(fd);
     }
     if (why != NULL) {
-        free(text);
         fail(c, r->from, err, "cannot read %s: %s", r->path, why);
         return NULL;
     }
     text[*len] = '\0';
-    return keep(c, text);
+    return text;
 }
 
 static bool
@@ -324,31 +321,59 @@ read_one(struct config_file *c, const char *path, const struct reading *from, FI
     return take_lines(c, &r, text, len, err);
 }
 
-/* The names in their order; a pattern that nothing matches is right, a name is not. */
-static bool
-read_included(struct config_file *c, struct reading *r, const char *pattern, FILE *err)
+/* As a line of the file names it; in a pattern the file's folder stands for itself. NULL: no
+ * memory. */
+static char *
+path_of(const char *file, const char *name, bool is_pattern)
 {
-    glob_t found;
-    char *path;
-    int folder = (int)(strrchr(r->path, '/') - r->path);
-    if (asprintf(&path, "%.*s/%s", *pattern == '/' ? 0 : folder, r->path,
-                 *pattern == '/' ? pattern + 1 : pattern) < 0) {
-        return fail(c, r, err, "out of memory");
+    size_t len = *name == '/' ? 0 : (size_t)(strrchr(file, '/') + 1 - file);
+    char *path = malloc(2 * len + strlen(name) + 1);
+    char *to = path;
+    for (size_t i = 0; path != NULL && i < len; i++) {
+        if (is_pattern && strchr(WILDCARDS "\\", file[i]) != NULL) {
+            *to++ = '\\';
+        }
+        *to++ = file[i];
     }
-    if (strpbrk(path, "*?[") == NULL) {
-        bool is_good = read_one(c, path, r, err);
-        free(path);
-        return is_good;
+    if (path != NULL) {
+        memcpy(to, name, strlen(name) + 1);
     }
-    int error = glob(path, 0, NULL, &found);
+    return path;
+}
+
+/* A folder that is not there matches nothing; what is in one that cannot be read is not known. */
+static int
+is_unreadable(const char *folder, int error)
+{
+    (void)folder;
+    return error != ENOENT;
+}
+
+/* The names in their order; that nothing matches is right. */
+static bool
+read_pattern(struct config_file *c, const struct reading *r, const char *pattern,
+             FILE *err)
+{
+    glob_t found = {.gl_pathc = 0};
+    int error = glob(pattern, 0, is_unreadable, &found);
     bool is_good = error == 0 || error == GLOB_NOMATCH ||
-                   fail(c, r, err, "cannot read the folder of %s", path);
+                   fail(c, r, err, "cannot read the folder of %s; " RIGHT, pattern);
     for (size_t i = 0; error == 0 && i < found.gl_pathc; i++) {
         is_good &= read_one(c, found.gl_pathv[i], r, err);
     }
-    if (error == 0) {
-        globfree(&found);
+    globfree(&found);
+    return is_good;
+}
+
+static bool
+read_included(struct config_file *c, const struct reading *r, const char *name, FILE *err)
+{
+    bool is_pattern = strpbrk(name, WILDCARDS) != NULL;
+    char *path = path_of(r->path, name, is_pattern);
+    if (path == NULL) {
+        return fail(c, r, err, "out of memory");
     }
+    bool is_good = is_pattern ? read_pattern(c, r, path, err) : read_one(c, path, r, err);
     free(path);
     return is_good;
 }

@@ -48,6 +48,6 @@ void config_file_fini(struct config_file *c);
 /* One line without its end, which is cut in place: *name NULL: there is nothing in it. NULL, or
  * what is wrong. */
 const char *config_file_split(char *text, char **name, char **value);
-/* Counts an error of this line, for which the caller has printed a line. False: it is one too
- * many, which is said. */
-must_check bool config_file_blame(struct config_file *c, FILE *err);
+/* Counts an error, for which the caller has printed a line, and says when it is the last to be
+ * shown. */
+void config_file_blame(struct config_file *c, FILE *err);

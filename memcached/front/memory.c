@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "front/front.h"
 #include "serve/maint.h"
+#include "store/automove.h"
 
 #define CHUNK_MAX_14 STORE_PAGE_BYTES /* the largest chunk of 1.4 */
 #define MEGABYTE (INT64_C(1) << 20)
@@ -15,7 +16,6 @@
 #define CHUNK_ALIGN 8
 #define SLAB_SIZE_STEP 8 /* classes must be more than this apart */
 #define AUTOMOVE_LEVEL_MAX 2
-#define AUTOMOVE_WINDOW_LEAST 3
 #define HASH_POWER_LEAST 12
 #define HASH_POWER_DEFAULT 16
 #define HASH_POWER_MOST 32
@@ -109,12 +109,12 @@ set_automove_window(void *conf, const char *text)
     struct settings *s = conf;
     uint32_t most = rules_of(s->profile)->automove_window_max;
     uint32_t window;
-    if (!num_u32(text, strlen(text), &window) || window < AUTOMOVE_WINDOW_LEAST ||
+    if (!num_u32(text, strlen(text), &window) || window < AUTOMOVE_WINDOW_MIN ||
         window > most) {
         return most < UINT32_MAX ? "slab_automove_window must be > 2 and < 1800"
                                  : "slab_automove_window must be > 2";
     }
-    s->automove.window = window;
+    s->automove.window = window < AUTOMOVE_WINDOW_MAX ? window : AUTOMOVE_WINDOW_MAX;
     return NULL;
 }
 

@@ -201,6 +201,13 @@ reload_file(struct stats *st, FILE *out)
 
 /* ---- save ----------------------------------------------------------------------------- */
 
+static bool
+is_to_save(const struct look *l, const struct opt *row)
+{
+    char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
+    return differs(l, row, now, next) && opt_takes(row, &l->now);
+}
+
 /* "qps-limit = 50000", "lru_crawler", "no_lru_crawler"; empty where the row's absence says it. */
 static void
 write_setting(const struct look *l, const struct opt *row, FILE *out)
@@ -235,7 +242,6 @@ row_of_line(const struct look *l, const char *path, unsigned line, size_t *at)
     const struct config *c = &l->next.config;
     const struct opt *found = NULL;
     bool is_mixed = false;
-    char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
     while (*at < c->given_count &&
            !(is_of(&c->given[*at], path) && c->given[*at].line >= line)) {
         (*at)++;
@@ -249,7 +255,7 @@ row_of_line(const struct look *l, const char *path, unsigned line, size_t *at)
     }
     for (const struct opt *r = l->table.rows; found != NULL && !is_mixed; r++) {
         if (is_same_setting(r, found)) {
-            return differs(l, r, now, next) ? r : NULL;
+            return is_to_save(l, r) ? r : NULL;
         }
     }
     return NULL;
@@ -259,7 +265,6 @@ row_of_line(const struct look *l, const char *path, unsigned line, size_t *at)
 static void
 rewrite(const struct look *l, FILE *in, const char *path, FILE *out)
 {
-    char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
     char *line = NULL;
     size_t room = 0;
     ssize_t len;
@@ -274,7 +279,7 @@ rewrite(const struct look *l, FILE *in, const char *path, FILE *out)
     free(line);
     for (size_t i = 0; i < l->table.count; i++) {
         const struct opt *row = &l->table.rows[i];
-        if (stands_for_setting(l, row) && differs(l, row, now, next)) {
+        if (stands_for_setting(l, row) && is_to_save(l, row)) {
             if (!has_title) {
                 fputs("\n# saved by qos save\n", out);
             }
@@ -284,7 +289,7 @@ rewrite(const struct look *l, FILE *in, const char *path, FILE *out)
     }
 }
 
-/* Rights and owner as those of the file that it replaces. False with errno. */
+/* The whole of it, with rights and owner of the file that it replaces. False with errno. */
 static bool
 write_file(const struct look *l, int fd, const char *path)
 {
@@ -294,7 +299,7 @@ write_file(const struct look *l, int fd, const char *path)
     bool is_good = in != NULL && out != NULL && fstat(fileno(in), &st) == 0;
     if (is_good) {
         rewrite(l, in, l->next.config.path, out);
-        is_good = !ferror(in) && fchmod(fd, st.st_mode & 07777) == 0 &&
+        is_good = feof(in) && !ferror(out) && fchmod(fd, st.st_mode & 07777) == 0 &&
                   (fchown(fd, st.st_uid, st.st_gid) == 0 || errno == EPERM);
     }
     if (in != NULL) {
@@ -323,14 +328,30 @@ prove(const struct stats *st, struct look *l, const char *path, FILE *out)
         }
         opt_tell(row, &l->next, old);
         if (differs(saved, row, now, next)) {
-            fprintf(out, "KEPT %s %s: the command line or an included file says so\n",
-                    name_of(row), next);
+            bool can_say = opt_takes(row, &l->now);
+            fprintf(out, "KEPT %s %s: %s%s\n", name_of(row), next,
+                    can_say ? "the command line or an included file says so"
+                            : "the option does not take ",
+                    can_say ? "" : now);
         } else if (strcmp(old, now) != 0) {
             fprintf(out, "SAVED %s %s -> %s\n", name_of(row), old, now);
         }
     }
     look_away(saved);
     return is_good;
+}
+
+static const char *
+remedy(int error)
+{
+    switch (error) {
+    case EACCES:
+        return "; the user of the server (-u) needs the right to write in its folder";
+    case EROFS:
+        return "; in a unit of systemd ReadWritePaths= names the folders to write in";
+    default:
+        return "";
+    }
 }
 
 /* False: out has a line, and the file is as it was. */
@@ -342,10 +363,9 @@ replace(const struct stats *st, struct look *l, const char *path, FILE *out)
                                                           : -1;
     bool is_good = fd >= 0 && write_file(l, fd, path);
     if (!is_good) {
-        fprintf(out,
-                "WRONG cannot write %s: %s; the user of the server (-u) needs the "
-                "right to write in its folder\n",
-                path, strerror(errno));
+        int error = errno;
+        fprintf(out, "WRONG cannot write %s: %s%s\n", path, strerror(error),
+                remedy(error));
     }
     is_good = is_good && prove(st, l, temporary, out);
     if (is_good && rename(temporary, path) != 0) {

@@ -14,7 +14,8 @@ find_profile(const struct config *c)
     enum profile profile = PROFILE_NATIVE;
     const char *value = config_find(c->argc, c->argv, "compat");
     value = value != NULL ? value : config_find_line(c, "compat");
-    if (value != NULL && !rules_profile(value, &profile)) {
+    /* blanks as everywhere in front of a value (base/opt.c) */
+    if (value != NULL && !rules_profile(value + strspn(value, " "), &profile)) {
         return PROFILE_NATIVE; /* set_compat says so */
     }
     return profile;

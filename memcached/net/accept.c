@@ -63,13 +63,19 @@ watch_listeners(struct acceptor *a)
 }
 
 static void
+forget_listener(struct listener *one)
+{
+    if (one->is_watched) {
+        poller_remove(one->acceptor->poller, &one->source);
+        one->is_watched = false;
+    }
+}
+
+static void
 forget_listeners(struct acceptor *a)
 {
     for (struct listener *one = a->listeners; one != NULL; one = one->next) {
-        if (one->is_watched) {
-            poller_remove(a->poller, &one->source);
-            one->is_watched = false;
-        }
+        forget_listener(one);
     }
 }
 
@@ -253,7 +259,7 @@ welcome(struct acceptor *a, struct handoff *handoff)
 
 /* True when another connection may be waiting. */
 static bool
-accept_one(const struct listener *from)
+accept_one(struct listener *from)
 {
     struct acceptor *a = from->acceptor;
     struct listen *l = a->listen;
@@ -283,6 +289,14 @@ accept_one(const struct listener *from)
         pause_accepting(a);
         return false;
     }
+    if (errno == EINVAL) { /* it would be ready for ever */
+        log_write(LOG_WARNING,
+                  "memcached: warning: %s was shut down by a process that shares it; no "
+                  "more connections are accepted there",
+                  from->entry.addr);
+        forget_listener(from);
+        return false;
+    }
     return true; /* this one went away before it was accepted */
 }
 
@@ -290,7 +304,7 @@ static void
 on_connection(struct poll_source *source, unsigned ready)
 {
     (void)ready;
-    const struct listener *from =
+    struct listener *from =
         (struct listener *)(void *)((char *)source - offsetof(struct listener, source));
     if (from->acceptor->self != NULL) {
         core_wake(&from->acceptor->self->core);

@@ -254,6 +254,13 @@ adopt(struct listen *l, const struct inherited_socket *s, char *err, size_t err_
                  s->name);
         return false;
     }
+    if (s->kind == INHERITED_UDP && l->shared->serve->auth != NULL) {
+        snprintf(err, err_len,
+                 "inherited descriptor %d is a UDP socket, which has no authentication "
+                 "(-S, -Y); hand over TCP and UNIX sockets only",
+                 s->fd);
+        return false;
+    }
     int error = 0;
     if (s->kind == INHERITED_UDP) {
         error = udp_adopt(&l->shared->udp, s->fd, element.marks.declared);
@@ -397,7 +404,7 @@ listen_close(struct listen *l)
     l->is_closed = true;
     atomic_store_explicit(&l->is_open, false, memory_order_relaxed);
     acceptor_close(&l->main);
-    if (l->conf.socket_path != NULL && l->count > 0) {
+    if (l->socket_file.path != NULL) {
         unix_remove(&l->socket_file);
     }
 }

@@ -138,20 +138,22 @@ limit_text_peer(const char *p, size_t len, struct limiter_rule *rule)
     return limit_text_burst(p, len, &rule->burst);
 }
 
+static const struct {
+    const char *name;
+    nsec_t ns;
+} units[] = {
+    {"ns", 1}, {"us", NSEC_PER_USEC}, {"ms", NSEC_PER_MSEC}, {"s", NSEC_PER_SEC}};
+#define UNITS (sizeof units / sizeof units[0])
+
 bool
 limit_text_time(const char *p, size_t len, nsec_t *ns)
 {
-    static const struct {
-        const char *name;
-        nsec_t ns;
-    } units[] = {
-        {"ns", 1}, {"us", NSEC_PER_USEC}, {"ms", NSEC_PER_MSEC}, {"s", NSEC_PER_SEC}};
     size_t digits = 0;
     uint64_t number;
     while (digits < len && p[digits] >= '0' && p[digits] <= '9') {
         digits++;
     }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < UNITS; i++) {
         if (is_word(p + digits, len - digits, units[i].name)) {
             return num_u64(p, digits, &number) && number > 0 &&
                    !__builtin_mul_overflow(number, units[i].ns, ns) &&
@@ -213,19 +215,28 @@ limit_text_percent(const char *p, size_t len, unsigned *percent)
     return NULL;
 }
 
+const char *
+limit_text_tell_time(nsec_t ns, nsec_t most, char to[LIMIT_TEXT_TIME_MAX])
+{
+    size_t i = 0;
+    while (i + 1 < UNITS && units[i + 1].ns <= most && ns % units[i + 1].ns == 0) {
+        i++;
+    }
+    snprintf(to, LIMIT_TEXT_TIME_MAX, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
+    return to;
+}
+
 void
 limit_text_describe(enum limiter_action action, nsec_t max_delay,
                     char to[LIMIT_TEXT_ACTION_MAX])
 {
     static const char *const names[] = {
         [ACTION_DELAY] = "delay", [ACTION_ERROR] = "error", [ACTION_MISS] = "miss"};
+    char text[LIMIT_TEXT_TIME_MAX];
     if (action != ACTION_DELAY || max_delay == 0) {
         snprintf(to, LIMIT_TEXT_ACTION_MAX, "%s", names[action]);
-    } else if (max_delay % NSEC_PER_MSEC == 0) {
-        snprintf(to, LIMIT_TEXT_ACTION_MAX, "delay:%" PRIu64 "ms+error",
-                 max_delay / NSEC_PER_MSEC);
     } else {
-        snprintf(to, LIMIT_TEXT_ACTION_MAX, "delay:%" PRIu64 "us+error",
-                 max_delay / NSEC_PER_USEC);
+        snprintf(to, LIMIT_TEXT_ACTION_MAX, "delay:%s+error",
+                 limit_text_tell_time(max_delay, NSEC_PER_MSEC, text));
     }
 }

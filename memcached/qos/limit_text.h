@@ -30,6 +30,11 @@ must_check bool limit_text_time(const char *p, size_t len, nsec_t *ns);
 /* A class whose requests can be limited. False when the name is not one. */
 must_check bool limit_text_class(const char *p, size_t len, enum req_class *class);
 
+#define LIMIT_TEXT_TIME_MAX 24
+/* As limit_text_time reads it, in the largest unit up to `most` that says it in whole. Returns
+ * to. */
+const char *limit_text_tell_time(nsec_t ns, nsec_t most, char to[LIMIT_TEXT_TIME_MAX]);
+
 #define LIMIT_TEXT_ACTION_MAX 48
 /* As limit_text_action reads it. */
 void limit_text_describe(enum limiter_action action, nsec_t max_delay,

@@ -3,8 +3,6 @@
  */
 #include "qos/slo.h"
 
-#include <inttypes.h>
-
 #include <stddef.h>
 #include <string.h>
 
@@ -141,15 +139,15 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
 const char *
 slo_describe(struct slo_target target, char dst[SLO_TEXT_MAX])
 {
-    char tenth[4] = "";
+    char tenth[4] = "", time[LIMIT_TEXT_TIME_MAX];
     if (target.ns == 0) {
         return strcpy(dst, "off");
     }
     if (target.percentile % 10 != 0) {
         snprintf(tenth, sizeof tenth, ".%u", target.percentile % 10);
     }
-    snprintf(dst, SLO_TEXT_MAX, "p%u%s:%" PRIu64 "us", target.percentile / 10, tenth,
-             target.ns / NSEC_PER_USEC);
+    snprintf(dst, SLO_TEXT_MAX, "p%u%s:%s", target.percentile / 10, tenth,
+             limit_text_tell_time(target.ns, NSEC_PER_USEC, time));
     return dst;
 }
 

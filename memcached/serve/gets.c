@@ -47,10 +47,10 @@ take(void *ctx, unsigned i, enum store_status status, struct item *item)
     struct gets *g = ctx;
     struct key key = g->keys[i].key;
     g->found[i].status = (uint8_t)status;
-    if (unlikely(g->to >= g->last_begin)) {
-        return STORE_TAKE_STOP;
-    }
     if (likely(status == STORE_OK)) {
+        if (unlikely(g->to >= g->last_begin)) {
+            return STORE_TAKE_STOP;
+        }
         size_t len = item_value_len(item);
         g->found[i].class = item_class(item);
         g->found[i].list = (uint8_t)item_list(item);
@@ -64,6 +64,7 @@ take(void *ctx, unsigned i, enum store_status status, struct item *item)
             return STORE_TAKE_STOP;
         }
     } else {
+        exec_count_gone(g->env, status); /* it is not found dead again */
         PROBE(command__get, g->env->client_fd, key.p, key.len, -1, 0);
     }
     bool ends_line = (g->line_ends >> i & 1) != 0;
@@ -97,10 +98,8 @@ gets_count(const struct gets *g, unsigned n)
 {
     struct serve_ctr *ctr = g->env->ctr;
     for (unsigned i = 0; i < n; i++) {
-        enum store_status status = (enum store_status)g->found[i].status;
-        if (unlikely(status != STORE_OK)) {
+        if (unlikely(g->found[i].status != STORE_OK)) {
             ctr_add(&ctr->get_misses, 1);
-            exec_count_gone(g->env, status);
             continue;
         }
         ctr_add(&ctr->slab[g->found[i].class].get_hits[g->found[i].list], 1);

@@ -37,6 +37,9 @@ begin(void)
     store(&c, "copied", GETS_COPY_MAX);
     store(&c, "lent", GETS_COPY_MAX + 1);
     store(&c, "late", 200000);
+    client_says(&c, "set gone 0 -1 2\r\nhi\r\n"); /* until it is looked up */
+    client_ready(&c);
+    sim_settle(&sim);
     text_free(&c.sent);
     buf_park(&c.pump.in, &sim.core.pool); /* as a connection at rest does */
 }
@@ -250,6 +253,8 @@ static const char *const lines[] = {
     "get 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 a 17 18 b\r\n",
     "get a 2 3 4 5 6 7 8 9 10 11 12 13 14 15 a\r\n",
     "mn\r\n",
+    "get gone lent\r\n",
+    "get copied gone copied\r\n",
     "set new 0 0 3\r\nabc\r\n",
     "get new\r\n",
     "delete new\r\n",

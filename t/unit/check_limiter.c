@@ -821,8 +821,12 @@ END_TEST
 
 START_TEST(actions_are_read_and_written)
 {
-    static const char *const right[] = {"delay", "error", "miss", "delay:50ms+error",
-                                        "delay:300us+error"};
+    static const char *const right[] = {"delay",
+                                        "error",
+                                        "miss",
+                                        "delay:50ms+error",
+                                        "delay:300us+error",
+                                        "delay:1500ns+error"};
     static const char *const wrong[] = {"",
                                         "delays",
                                         "delay:",

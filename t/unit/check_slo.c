@@ -599,6 +599,12 @@ START_TEST(targets_are_read)
     ck_assert_uint_eq(t[CLASS_BULK].ns, 20 * NSEC_PER_MSEC);
     ck_assert_uint_eq(t[CLASS_BULK].percentile, 999);
     ck_assert_uint_eq(t[CLASS_SMALL].ns, 0);
+    static const char *const told[] = {"off", "p95:500us", "p99.9:20000us", "p50:1500ns"};
+    for (unsigned i = 0; i < sizeof told / sizeof told[0]; i++) {
+        char to[SLO_TEXT_MAX];
+        ck_assert_ptr_null(slo_parse(told[i], strlen(told[i]), t));
+        ck_assert_str_eq(slo_describe(t[SLO_TOTAL], to), told[i]);
+    }
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(slo_parse(wrong[i], strlen(wrong[i]), t) != NULL, "'%s'", wrong[i]);
     }
