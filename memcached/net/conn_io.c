@@ -111,9 +111,10 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
     return n;
 }
 
-/* The same over TLS. Records have no stamps, so that of the packet which is next in the socket is
- * looked at before. It says nothing of a record that came with those before it: that one has
- * waited for as long as they. */
+/* Peeked stamps: the same over TLS. Records have no stamps, but bytes keep their order, so the
+ * packet which is next in the socket begins the next record or carries on with it: its stamp,
+ * looked at before the read, is off by no more than a record takes to arrive. A record that came
+ * with those before it has waited for as long as they. */
 static __attribute__((noinline)) enum io
 receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
                size_t *got)
