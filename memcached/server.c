@@ -18,6 +18,7 @@
 #include "control/maintenance.h"
 #include "daemon.h"
 #include "keep.h"
+#include "net/accept.h"
 #include "net/worker_pool.h"
 #include "net/listen.h"
 #include "net/loop.h"
@@ -483,7 +484,7 @@ static void
 tear_down(struct server *sv)
 {
     admin_close(&sv->admin);
-    listen_fini(&sv->listen);
+    accept_fini(&sv->listen);
     steer_map_fini(&sv->shared.steer);
     free(sv->shared.loads);
     udp_close(&sv->shared.udp);
@@ -604,7 +605,7 @@ serve(struct server *sv)
     if (status == 0) {
         placement_settle(&sv->placement);
         if (!governor_start(&sv->governor, sv->loop.base) ||
-            !listen_start(&sv->listen, &sv->loop.poller, sv->shared.workers)) {
+            !accept_start(&sv->listen, &sv->loop.poller, sv->shared.workers)) {
             fprintf(stderr, "memcached: no memory for the listening sockets\n");
             balancer_stop(&sv->balancer);
             status = STATUS_OS_ERROR;
@@ -624,7 +625,7 @@ serve(struct server *sv)
         notify_stopping(&sv->notify);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
-        listen_close(&sv->listen);
+        accept_stop(&sv->listen);
         balancer_stop(&sv->balancer);
         governor_stop(&sv->governor);
         loop_close(&sv->loop);

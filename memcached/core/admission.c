@@ -88,8 +88,9 @@ judge(struct core *k, struct ticket *t, const struct facts *f, const struct turn
     return ask_limits(k, t, f, turn->is_served && turn->requests > 0);
 }
 
-/* Those that come right behind an admitted request need not ask, but for tokens of the worker's
- * lease. An SLO that refuses requests is asked for each. */
+/* Requests right behind an admitted one, in the same turn, pass on its word, each with a token of
+ * the worker's lease: leased tokens are taken already, so the rate is kept exactly, and without a
+ * queue the SLO would admit them too. An SLO that refuses requests is asked for each. */
 static void
 admit_followers(struct core *k, struct turn *turn)
 {
@@ -205,8 +206,9 @@ go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
 }
 
 /* Is it time for a round among those that wait? When the timer says so; and before, when the
- * worker is awake and the first is late by half a nap: leaving tokens lying would lose rate,
- * and looking each time that there is one would mean a write for each request. */
+ * worker is awake and the first is late by half a nap. At a rate R and a nap N a wake-up then
+ * serves R N requests instead of one; a token is late by N at most, which the bucket holds, so no
+ * rate is lost. */
 static bool
 is_round_due(struct core *k)
 {

@@ -7,10 +7,10 @@
 
 #include "core/core.h"
 
-/* How long the oldest of several requests that have been read together has waited. The kernel
- * tells of the last only. Sockets are reported in the order in which they became ready and read
- * in that order, so the first request waited for about as long as the pass before this one took;
- * but no longer than since the socket was read empty. */
+/* How long the oldest of several requests that have been read together has waited; the kernel tells
+ * of the last only. Sockets are reported, and read, in the order in which they became ready: the
+ * first request came right behind the last poll and waited for about as long as the pass that
+ * followed took; but no longer than since the socket was read empty. */
 static nsec_t
 oldest_age(const struct arrival *a, const struct pass *pass,
            const struct sojourn_times *t)

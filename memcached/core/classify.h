@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The class of a request: what was declared for it, else what it shows. The worker's thread
- * only.
+ * The class of a request: what was declared for it, else what it shows. The worker's thread only.
+ *
+ * A value's size is known only after the look-up, so a get begins as small and goes on as bulk
+ * once it has found a large one: by service attained rather than foretold (multi-level feedback,
+ * Corbato et al. 1962). What it has done until then is one look-up, and is kept.
  */
 #pragma once
 

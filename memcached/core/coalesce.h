@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Refusals that are sent together. While more comes than can be served, refusing costs what
- * serving lacks, and most of it is the system call that sends a few bytes. So a connection whose
- * waiting output is nothing but refusals of the SLO keeps it, as long as the SLO lets a
- * request wait, and sends those of several reads at once; earlier when anything else is to be
- * sent, and always before the worker sleeps. The worker's thread.
+ * Refusals that are sent together. The worker's thread.
+ *
+ * The law: under load L, with s the time that a request takes and r that of refusing one, (1 - L
+ * r/s) / (1 - r/s) of the capacity is served, and most of r is the system call that sends a few
+ * bytes. n refusals in one write divide that part by n. So output that is nothing but refusals of
+ * the SLO is kept as long as the SLO lets a request wait; anything else takes it along, and no
+ * worker sleeps on it.
  */
 #pragma once
 

@@ -137,7 +137,10 @@ facts_of(const struct pump *p, enum req_class class)
                           .since = p->arrival.since};
 }
 
-/* The gets that came with one that the SLO has refused, and have waited as long. */
+/* Refusal of the rest of a read. What is to be dropped is dropped before work is put into it (Mogul
+ * and Ramakrishnan 1997). Plain gets that came in one read have waited equally long, so the verdict
+ * on the first holds for them, and they are skipped instead of parsed: the less refusing takes, the
+ * more is served (core/coalesce.h has the formula). */
 static void
 refuse_rest(struct pump *p, enum req_class class)
 {

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/timer.h"
-#include "net/conn.h"
+#include "net/conn_open.h"
 #include "net/listen.h"
 #include "net/worker.h"
 #include "place/pinner.h"
@@ -315,14 +315,6 @@ on_connection(struct poll_source *source, unsigned ready)
 
 /* ---- life ----------------------------------------------------------------------------- */
 
-void
-acceptor_init(struct acceptor *a, struct listen *listen)
-{
-    *a = (struct acceptor){.listen = listen};
-    steer_init(&a->steer, listen->steer_mode, &listen->shared->steer,
-               listen->conf.napi_ids, rng_seed());
-}
-
 bool
 acceptor_start(struct acceptor *a, struct poller *poller, struct worker *self)
 {
@@ -362,4 +354,41 @@ acceptor_close(struct acceptor *a)
         free(a->held);
         a->held = NULL;
     }
+}
+
+bool
+accept_start(struct listen *l, struct poller *poller, struct worker *workers)
+{
+    l->workers = workers;
+    if (!acceptor_start(&l->main, poller, NULL)) {
+        return false;
+    }
+    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
+        worker_accept(&workers[i], &l->members[i]);
+    }
+    return true;
+}
+
+void
+accept_stop(struct listen *l)
+{
+    if (l->is_closed) {
+        return;
+    }
+    l->is_closed = true;
+    atomic_store_explicit(&l->is_open, false, memory_order_relaxed);
+    acceptor_close(&l->main);
+    if (l->socket_file.path != NULL) {
+        unix_remove(&l->socket_file);
+    }
+}
+
+void
+accept_fini(struct listen *l)
+{
+    accept_stop(l);
+    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
+        acceptor_close(&l->members[i]);
+    }
+    listen_fini(l);
 }

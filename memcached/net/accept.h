@@ -12,45 +12,25 @@
 
 #include <stdbool.h>
 
-#include "net/hosts.h"
-#include "qos/class.h"
-#include "qos/steer.h"
-#include "serve/env.h"
-#include "sock/poller.h"
-#include "sock/registry.h"
+#include "base/must.h"
 
 struct acceptor;
-struct handoff;
 struct listen;
+struct poller;
 struct worker;
 
-/* A listening socket. */
-struct listener {
-    struct poll_source source;
-    bool is_watched;
-    struct registry_entry entry;
-    enum serve_binding binding;
-    enum tls_mode tls;
-    struct hosts_marks marks;    /* of what is accepted here */
-    char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
-    bool is_further;             /* of an address that a listener before it has told of */
-    struct acceptor *acceptor;
-    struct listener *next; /* of the same acceptor */
-};
+/* Starts accepting on what listen_open has opened: on the calling thread's poller, or in the
+ * workers. False: no memory. */
+must_check bool accept_start(struct listen *l, struct poller *poller,
+                             struct worker *workers);
+/* No new connections in this thread from here on; the sockets are closed. Those of workers
+ * the workers close themselves. */
+void accept_stop(struct listen *l);
+/* After the workers have ended: closes and frees all that listen_open has opened. */
+void accept_fini(struct listen *l);
 
-struct acceptor {
-    struct listen *listen;
-    struct poller *poller; /* NULL: not started, or closed */
-    struct worker *self;   /* whose thread it is; NULL: main's */
-    int cpu;               /* of self, as the kernel was told */
-    struct listener *listeners;
-    bool is_paused; /* out of connections or descriptors: nothing is accepted */
-    struct poll_source resume; /* a timer */
-    struct handoff *held; /* accepted, and waits for a place under the limit; or NULL */
-    struct steer steer;
-};
+/* ---- for a worker ---------------------------------------------------------------------- */
 
-void acceptor_init(struct acceptor *a, struct listen *listen);
 /* Accepts on the calling thread's poller; self: the worker whose thread it is, NULL: main's.
  * False: no memory or descriptor; to be closed then. */
 must_check bool acceptor_start(struct acceptor *a, struct poller *poller,

@@ -13,17 +13,16 @@
 
 #include "core/pump.h"
 #include "net/worker_message.h"
-#include "net/migrate.h"
 #include "qos/homing.h"
 #include "serve/verbose.h"
 #include "sock/addr.h"
 #include "sock/poller.h"
 #include "sock/registry.h"
 
-struct conn_tls;
+struct conn;
+struct tls_session;
 struct watcher;
 struct worker;
-struct handoff;
 
 enum close_reason {
     CLOSE_NONE,
@@ -53,6 +52,32 @@ struct conn_edge {
     bool must_probe;
 };
 
+/* What a connection has more when it speaks TLS. */
+struct conn_tls {
+    struct tls_session *session;
+    uint32_t since;           /* relative clock, of the accept */
+    struct conn *next, *prev; /* in the worker's list of those in a handshake */
+};
+
+/* What is known of a connection's requests; its worker's thread. */
+struct migrate_rate {
+    uint32_t counted; /* requests until `since`; wraps, as pump.served */
+    float per_second;
+    nsec_t since;
+    nsec_t moved_at; /* 0: never */
+    bool is_home;    /* ... to where its packets arrive */
+};
+
+/* A connection that is to go, but was not between two requests when it was looked at: it goes
+ * when it is; its turns are of one request until then. */
+struct migrate_wish {
+    bool is_set;
+    uint8_t reason; /* enum balance_reason */
+    uint16_t to;
+    uint32_t part; /* of its worker's requests, that are its own: BALANCE_SHARES */
+    nsec_t until;  /* then it stays after all: loads have changed */
+};
+
 struct conn {
     struct pump pump; /* first: the worker's queues hold it by this */
     struct worker *worker;
@@ -75,8 +100,6 @@ struct conn {
     struct conn *next_doomed;
 };
 
-extern const struct work_type conn_work;
-
 static inline struct conn *
 conn_of_work(struct work *work)
 {
@@ -90,18 +113,18 @@ conn_set_state(struct conn *c, enum registry_state state)
     atomic_store_explicit(&c->entry.state, state, memory_order_relaxed);
 }
 
-/* Takes over handoff's descriptor; on failure it is closed and counted. */
-void conn_create(struct worker *w, const struct handoff *handoff);
-/* Serves the connection until it has to wait for the client, for a token or for its next
- * turn, or is closed. It may be another worker's then. */
-void conn_turn(struct conn *c, struct turn *turn);
 /* Leaves every queue; destroyed at the end of the worker's pass. */
 void conn_close(struct conn *c, enum close_reason reason);
-void conn_destroy(struct conn *c);
 /* The client of a connection that waits for a token is gone. */
 must_check bool conn_is_reset(const struct conn *c);
 /* Worker is draining: serve what has arrived, then close. */
 void conn_drain(struct conn *c);
+
+/* Into its worker's list, and out of it. */
+void conn_link(struct conn *c);
+void conn_unlink(struct conn *c);
+/* What is already there is reported, like all that comes from here on. False: no memory. */
+must_check bool conn_watch(struct conn *c);
 
 /* ---- for migrate.c: to another worker ------------------------------------------------- */
 
@@ -114,5 +137,3 @@ must_check bool conn_pack(struct conn *c);
 void conn_leave(struct conn *c);
 /* Comes to its new worker. */
 void conn_join(struct conn *c, struct worker *w);
-/* It was on its way to w, whose thread has ended. */
-void conn_drop(struct conn *c, struct worker *w);

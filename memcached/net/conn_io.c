@@ -16,6 +16,28 @@
 #define OUT_RUNS_MAX 64        /* runs in one sendmsg */
 #define BODY_PIECE_BYTES 65536 /* received into an item at once */
 
+static ssize_t
+send_runs(int fd, struct iovec *iov, unsigned runs, int flags)
+{
+    if (runs == 1) {
+        return sys_send(fd, iov[0].iov_base, iov[0].iov_len, flags);
+    }
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
+    return sendmsg(fd, &msg, flags);
+}
+
+/* The client has closed its side: what was held goes out if the socket takes it. */
+static void
+send_rest(struct conn *c)
+{
+    struct iovec iov[OUT_RUNS_MAX];
+    if (c->pump.out.bytes > 0 && c->pump.out.bytes == c->pump.coalesced.bytes) {
+        unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, c->pump.out.bytes);
+        (void)!send_runs(c->source.fd, iov, runs,
+                         MSG_NOSIGNAL); /* closed whether it goes or not */
+    }
+}
+
 static enum io
 classify_recv(struct conn *c, ssize_t n, size_t room)
 {
@@ -27,6 +49,7 @@ classify_recv(struct conn *c, ssize_t n, size_t room)
         return IO_OK;
     }
     if (n == 0) {
+        send_rest(c);
         conn_close(c, CLOSE_EOF);
         return IO_CLOSED;
     }
@@ -88,9 +111,10 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
     return n;
 }
 
-/* The same over TLS. Records have no stamps, so that of the packet which is next in the socket is
- * looked at before. It says nothing of a record that came with those before it: that one has
- * waited for as long as they. */
+/* Peeked stamps: the same over TLS. Records have no stamps, but bytes keep their order, so the
+ * packet which is next in the socket begins the next record or carries on with it: its stamp,
+ * looked at before the read, is off by no more than a record takes to arrive. A record that came
+ * with those before it has waited for as long as they. */
 static __attribute__((noinline)) enum io
 receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
                size_t *got)
@@ -191,16 +215,6 @@ conn_fill_body(struct conn *c, const struct turn *turn)
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-static ssize_t
-send_runs(int fd, struct iovec *iov, unsigned runs, int flags)
-{
-    if (runs == 1) {
-        return sys_send(fd, iov[0].iov_base, iov[0].iov_len, flags);
-    }
-    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
-    return sendmsg(fd, &msg, flags);
-}
-
 /* *sent bytes of the runs have gone. */
 static enum io
 send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
@@ -274,15 +288,4 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
         ctr_add(&c->worker->ctr.bytes_written, *sent);
     }
     return io;
-}
-
-void
-conn_send_rest(struct conn *c)
-{
-    struct iovec iov[OUT_RUNS_MAX];
-    if (c->pump.out.bytes > 0 && c->pump.out.bytes == c->pump.coalesced.bytes) {
-        unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, c->pump.out.bytes);
-        (void)!send_runs(c->source.fd, iov, runs,
-                         MSG_NOSIGNAL); /* closed whether it goes or not */
-    }
 }

@@ -20,5 +20,3 @@ must_check enum io conn_send(struct conn *c, const char *from, size_t bytes,
 /* Writes what is in front of the output, `most` bytes at most; *sent: how much went. IO_AGAIN:
  * the socket is full. */
 must_check enum io conn_flush(struct conn *c, size_t most, size_t *sent);
-/* The client has closed its side: what was held goes out if the socket takes it. */
-void conn_send_rest(struct conn *c);

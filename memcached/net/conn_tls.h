@@ -11,13 +11,6 @@
 
 #define CONN_TLS_SECONDS 10 /* from the accept to the end of the handshake */
 
-/* What a connection has more when it speaks TLS. */
-struct conn_tls {
-    struct tls_session *session;
-    uint32_t since;           /* relative clock, of the accept */
-    struct conn *next, *prev; /* in the worker's list of those in a handshake */
-};
-
 /* False: no memory. */
 must_check bool conn_tls_begin(struct conn *c, enum tls_mode mode);
 /* Nothing when there is none. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
+#include "net/conn_turn.h"
+
 #include "net/conn_gets.h"
 #include "net/conn_io.h"
-#include "net/conn_tls.h"
+#include "net/migrate.h"
 #include "net/watchers.h"
 #include "net/worker.h"
+#include "sock/tls.h"
 
 #define INLINE_READS_MAX                                                                 \
     2                /* buffers' worth of input that a turn where it was read takes */
@@ -307,30 +310,6 @@ defer(struct conn *c)
     queue_put(c->pump.core, &c->pump.work, pump_lane(&c->pump));
 }
 
-static void
-take_turn(struct work *work, struct turn *turn)
-{
-    struct conn *c = conn_of_work(work);
-    if (unlikely(turn->is_served)) {
-        c->pump.arrival.since =
-            c->pump.core->now; /* the wait was wanted: it is no queue */
-    }
-    conn_turn(c, turn);
-}
-
-static bool
-ends_if_gone(struct work *work)
-{
-    struct conn *c = conn_of_work(work);
-    bool is_gone = conn_is_reset(c);
-    if (is_gone) {
-        conn_close(c, CLOSE_RESET);
-    }
-    return is_gone;
-}
-
-const struct work_type conn_work = {.turn = take_turn, .ends_if_gone = ends_if_gone};
-
 /* Step by step. */
 static void
 take_steps(struct conn *c, struct turn *turn)
@@ -370,10 +349,74 @@ take_steps(struct conn *c, struct turn *turn)
     }
 }
 
-void
-conn_turn(struct conn *c, struct turn *turn)
+static void
+serve(struct conn *c, struct turn *turn)
 {
     if (!conn_is_plain(c) || !conn_gets(c, turn)) {
         take_steps(c, turn);
     }
+}
+
+/* ---- how turns begin ------------------------------------------------------------------ */
+
+static void
+take_turn(struct work *work, struct turn *turn)
+{
+    struct conn *c = conn_of_work(work);
+    if (unlikely(turn->is_served)) {
+        c->pump.arrival.since =
+            c->pump.core->now; /* the wait was wanted: it is no queue */
+    }
+    serve(c, turn);
+}
+
+static bool
+ends_if_gone(struct work *work)
+{
+    struct conn *c = conn_of_work(work);
+    bool is_gone = conn_is_reset(c);
+    if (is_gone) {
+        conn_close(c, CLOSE_RESET);
+    }
+    return is_gone;
+}
+
+const struct work_type conn_work = {.turn = take_turn, .ends_if_gone = ends_if_gone};
+
+void
+conn_on_ready(struct poll_source *source, unsigned ready)
+{
+    struct conn *c =
+        (struct conn *)(void *)((char *)source - offsetof(struct conn, source));
+    struct worker *w = c->worker;
+    core_wake(&w->core);
+    if (ready & (POLLER_READ | POLLER_HANGUP)) {
+        c->edge.is_readable = true;
+        c->edge.must_probe = true;
+        c->edge.has_hangup |= (ready & POLLER_HANGUP) != 0;
+    }
+    bool was_blocked = c->edge.is_blocked;
+    c->pump.arrival.was_blocked |= was_blocked;
+    if ((ready & POLLER_WRITE) != 0 ||
+        c->tls != NULL) { /* TLS may have to read to write */
+        c->edge.is_blocked = false;
+    }
+    if (ticket_is_waiting(&c->pump.work.ticket) && conn_is_reset(c)) {
+        conn_close(c, CLOSE_RESET);
+        return;
+    }
+    if (work_is_queued(&c->pump.work) || c->edge.is_blocked) {
+        return; /* its turn comes, or output has to go first */
+    }
+    if (was_blocked && c->pump.out.bytes > 0) {
+        /* output that was too much resumes in turns like all such work */
+        queue_put(&w->core, &c->pump.work, pump_lane(&c->pump));
+        return;
+    }
+    if (pump_defers_read(&c->pump)) {
+        return;
+    }
+    struct turn turn = core_inline_turn(&w->core);
+    serve(c, &turn);
+    worker_end_inline(w, &turn);
 }

@@ -5,10 +5,13 @@
  * session, the reply that is being sent, and copies of the datagrams that came while it waited.
  *
  * Each socket has one flow at its front, which takes one datagram after the other right from
- * the batch that was read, without a copy. When that one's request waits, for its turn or for
- * a token, the flow is set aside (flow_settle): it queues for itself, keeps what follows from
- * its source in order, and the socket goes on with another flow. How much a source may have
- * waiting is bounded; more is lost, as when the socket's buffer is full.
+ * the batch that was read, without a copy. What a source may have waiting is bounded; more is
+ * lost, as when the socket's buffer is full.
+ *
+ * Set-aside: in one queue for all sources those behind a request that waits, for its turn or a
+ * token, wait with it (head-of-line blocking: Karol, Hluchyj and Morgan 1987); a queue for each
+ * source ends that. So the flow of such a request leaves the front (flow_settle), queues for itself
+ * and keeps what follows from its source in order, and the socket goes on with another flow.
  *
  * The worker's thread.
  */

@@ -27,57 +27,46 @@ on_timer(struct poll_source *timer, unsigned ready)
 {
     (void)ready;
     struct worker *w =
-        (struct worker *)(void *)((char *)timer - offsetof(struct worker, idle.timer));
+        (struct worker *)(void *)((char *)timer - offsetof(struct worker, idle));
     if (!timer_take(timer->fd)) {
         return;
     }
     core_wake(&w->core);
     conn_tls_expire(w);
-    struct idle *idle = &w->idle;
-    if (idle->next == NULL && w->shared->idle_seconds != 0) {
-        idle->next = w->conns;
+    struct conn **next = &w->conns.walks[WALK_IDLE];
+    if (*next == NULL && w->shared->idle_seconds != 0) {
+        *next = w->conns.first;
     }
-    for (unsigned i = 0; i < PIECE && idle->next != NULL; i++) {
-        struct conn *c = idle->next;
-        idle->next = c->next;
+    for (unsigned i = 0; i < PIECE && *next != NULL; i++) {
+        struct conn *c = *next;
+        *next = c->next;
         if (is_idle(c, w->core.env.now, w->shared->idle_seconds)) {
             conn_close(c, CLOSE_IDLE);
             ctr_add(&w->ctr.idle_kicks, 1);
         }
     }
-    timer_set(timer->fd,
-              clock_now() + (idle->next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS));
+    timer_set(timer->fd, clock_now() + (*next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS));
 }
 
 bool
 idle_start(struct worker *w)
 {
-    struct idle *idle = &w->idle;
-    *idle = (struct idle){.timer.fd = -1};
     if (w->shared->idle_seconds == 0 && w->shared->tls == NULL) {
         return true;
     }
-    idle->timer = (struct poll_source){.fd = timer_open(), .on_ready = on_timer};
-    if (idle->timer.fd < 0 || !poller_add(&w->poller, &idle->timer, POLLER_READ)) {
+    w->idle = (struct poll_source){.fd = timer_open(), .on_ready = on_timer};
+    if (w->idle.fd < 0 || !poller_add(&w->poller, &w->idle, POLLER_READ)) {
         return false;
     }
-    timer_set(idle->timer.fd, clock_now() + WALK_PAUSE_NS);
+    timer_set(w->idle.fd, clock_now() + WALK_PAUSE_NS);
     return true;
 }
 
 void
 idle_stop(struct worker *w)
 {
-    if (w->idle.timer.fd >= 0) {
-        close(w->idle.timer.fd);
-        w->idle.timer.fd = -1;
-    }
-}
-
-void
-idle_forget(struct worker *w, const struct conn *c)
-{
-    if (w->idle.next == c) {
-        w->idle.next = c->next;
+    if (w->idle.fd >= 0) {
+        close(w->idle.fd);
+        w->idle.fd = -1;
     }
 }

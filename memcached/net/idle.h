@@ -11,18 +11,9 @@
 #include <stdbool.h>
 
 #include "base/must.h"
-#include "sock/poller.h"
 
-struct conn;
 struct worker;
-
-struct idle {
-    struct poll_source timer; /* fd -1: no timeout is set, and no TLS */
-    struct conn *next;        /* where the walk goes on; NULL: it is over */
-};
 
 /* Does nothing when no timeout is set. False: no descriptor. */
 must_check bool idle_start(struct worker *w);
 void idle_stop(struct worker *w);
-/* c leaves the worker's list. */
-void idle_forget(struct worker *w, const struct conn *c);

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "net/worker.h"
+#include "base/rng.h"
+#include "net/shared.h"
 #include "sock/addr.h"
 
 #define UNSENT_BYTES 131072 /* that a connection's socket holds and has not sent */
@@ -336,6 +337,14 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     return true;
 }
 
+static void
+init_acceptor(struct acceptor *a, struct listen *listen)
+{
+    *a = (struct acceptor){.listen = listen};
+    steer_init(&a->steer, listen->steer_mode, &listen->shared->steer,
+               listen->conf.napi_ids, rng_seed());
+}
+
 /* With --steer=reuseport and a kernel that steers so, each worker gets an acceptor. */
 static bool
 open_acceptors(struct listen *l, char *err, size_t err_len)
@@ -357,9 +366,9 @@ open_acceptors(struct listen *l, char *err, size_t err_len)
             return false;
         }
     }
-    acceptor_init(&l->main, l);
+    init_acceptor(&l->main, l);
     for (unsigned i = 0; l->members != NULL && i < workers; i++) {
-        acceptor_init(&l->members[i], l);
+        init_acceptor(&l->members[i], l);
     }
     return true;
 }
@@ -382,40 +391,9 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
     return is_open && (conf->port_file == NULL || write_port_file(l, err, err_len));
 }
 
-bool
-listen_start(struct listen *l, struct poller *poller, struct worker *workers)
-{
-    l->workers = workers;
-    if (!acceptor_start(&l->main, poller, NULL)) {
-        return false;
-    }
-    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
-        worker_accept(&workers[i], &l->members[i]);
-    }
-    return true;
-}
-
-void
-listen_close(struct listen *l)
-{
-    if (l->is_closed) {
-        return;
-    }
-    l->is_closed = true;
-    atomic_store_explicit(&l->is_open, false, memory_order_relaxed);
-    acceptor_close(&l->main);
-    if (l->socket_file.path != NULL) {
-        unix_remove(&l->socket_file);
-    }
-}
-
 void
 listen_fini(struct listen *l)
 {
-    listen_close(l);
-    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
-        acceptor_close(&l->members[i]);
-    }
     for (unsigned i = 0; i < l->count; i++) {
         free(l->list[i]); /* connections name their listener's address until they end */
     }

@@ -13,15 +13,18 @@
 
 #include "base/clock.h"
 #include "base/ctr.h"
-#include "net/accept.h"
+#include "net/hosts.h"
 #include "qos/steer.h"
+#include "serve/env.h"
 #include "sock/inherited.h"
+#include "sock/poller.h"
+#include "sock/registry.h"
 #include "sock/reuseport.h"
 #include "sock/unix_listen.h"
 
-struct poller;
-struct worker;
+struct handoff;
 struct net_shared;
+struct worker;
 
 #define LISTEN_PORT_OFF 0
 #define LISTEN_PORT_ANY (-1) /* the kernel chooses */
@@ -51,6 +54,32 @@ struct listen_conf {
         napi_ids; /* receive queues that --steer=napi tells apart; 0: as many as it can */
 };
 
+/* A listening socket. */
+struct listener {
+    struct poll_source source;
+    bool is_watched;
+    struct registry_entry entry;
+    enum serve_binding binding;
+    enum tls_mode tls;
+    struct hosts_marks marks;    /* of what is accepted here */
+    char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
+    bool is_further;             /* of an address that a listener before it has told of */
+    struct acceptor *acceptor;
+    struct listener *next; /* of the same acceptor */
+};
+
+struct acceptor {
+    struct listen *listen;
+    struct poller *poller; /* NULL: not started, or closed */
+    struct worker *self;   /* whose thread it is; NULL: main's */
+    int cpu;               /* of self, as the kernel was told */
+    struct listener *listeners;
+    bool is_paused; /* out of connections or descriptors: nothing is accepted */
+    struct poll_source resume; /* a timer */
+    struct handoff *held; /* accepted, and waits for a place under the limit; or NULL */
+    struct steer steer;
+};
+
 struct listen {
     struct listen_conf conf;
     struct net_shared *shared;
@@ -78,13 +107,7 @@ struct steer_sum {
 /* Opens every socket of conf, those of UDP in `shared`. False with a sentence in err. */
 must_check bool listen_open(struct listen *l, const struct listen_conf *conf,
                             struct net_shared *shared, char *err, size_t err_len);
-/* Starts accepting: on the calling thread's base, or in the workers. False: no memory. */
-must_check bool listen_start(struct listen *l, struct poller *poller,
-                             struct worker *workers);
-/* No new connections in this thread from here on; the sockets are closed. Those of workers
- * the workers close themselves. */
-void listen_close(struct listen *l);
-/* After the workers have ended. */
+/* After accept_stop, and after the workers have ended. */
 void listen_fini(struct listen *l);
 /* Any thread. */
 bool listen_is_accepting(const struct listen *l);

@@ -11,6 +11,14 @@
 #include "net/worker.h"
 #include "sock/incoming.h"
 
+/* An order, small enough to be one atomic. */
+struct migrate_ask {
+    uint16_t to;
+    uint16_t most;
+    uint32_t share : 24; /* BALANCE_SHARES */
+    uint32_t reason : 8; /* enum balance_reason */
+};
+
 #define LOOK_MAX 1024    /* connections looked at for one order */
 #define HOME_LOOK_MAX 64 /* ... to see where their packets arrive, a system call each */
 #define OLD_RATE_WEIGHT 0.5f
@@ -62,14 +70,6 @@ update_rate(struct migrate_rate *r, uint32_t served, nsec_t now)
     r->since = now;
 }
 
-void
-migrate_forget(struct worker *w, const struct conn *c)
-{
-    if (w->migrate.next == c) {
-        w->migrate.next = c->next;
-    }
-}
-
 /* The connections of a look that may be sent away: those between two requests, and others. */
 struct candidates {
     struct balance_choice movable[LOOK_MAX], busy[LOOK_MAX];
@@ -98,7 +98,8 @@ static double
 look(struct worker *w, bool is_forced, struct candidates *to)
 {
     double total = 0;
-    struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
+    struct conn *first =
+        w->conns.walks[WALK_MOVE] != NULL ? w->conns.walks[WALK_MOVE] : w->conns.first;
     struct conn *c = first;
     for (unsigned i = 0; i < LOOK_MAX && c != NULL; i++) {
         update_rate(&c->rate, c->pump.served, w->core.now);
@@ -106,12 +107,12 @@ look(struct worker *w, bool is_forced, struct candidates *to)
         if (to != NULL) {
             consider(to, w, c, is_forced);
         }
-        c = c->next != NULL ? c->next : w->conns;
+        c = c->next != NULL ? c->next : w->conns.first;
         if (c == first) {
             break;
         }
     }
-    w->migrate.next = c;
+    w->conns.walks[WALK_MOVE] = c;
     return total;
 }
 
@@ -293,7 +294,8 @@ migrate_home(struct worker *w)
     unsigned most = homing_most(
         atomic_load_explicit(&w->shared->loads[w->index], memory_order_relaxed));
     int to = -1;
-    struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
+    struct conn *first =
+        w->conns.walks[WALK_MOVE] != NULL ? w->conns.walks[WALK_MOVE] : w->conns.first;
     struct conn *c = first;
     if (w->core.is_draining || (w->migrate.homed_at != 0 &&
                                 w->core.now - w->migrate.homed_at < HOMING_PAUSE_NS)) {
@@ -305,12 +307,12 @@ migrate_home(struct worker *w)
         if (home >= 0 && home == to) {
             leaving[count++] = c;
         }
-        c = c->next != NULL ? c->next : w->conns;
+        c = c->next != NULL ? c->next : w->conns.first;
         if (c == first) {
             break;
         }
     }
-    w->migrate.next = c;
+    w->conns.walks[WALK_MOVE] = c;
     while (moved < count &&
            give(w, &w->shared->workers[to], leaving[moved], BALANCE_HOME)) {
         moved++;

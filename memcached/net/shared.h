@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,13 +14,12 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "core/core.h"
-#include "net/worker_pool.h"
-#include "net/udp.h"
 #include "qos/steer.h"
 #include "serve/env.h"
 #include "sock/busypoll.h"
 #include "sock/registry.h"
 #include "sock/tls.h"
+#include "sock/udp_open.h"
 
 struct governor;
 struct membind;
@@ -32,6 +32,14 @@ struct store;
 struct watch;
 struct watchers;
 struct worker;
+
+/* How the workers answer the thread that starts and ends them (net/worker_pool.h). */
+struct worker_pool {
+    sem_t ready; /* posted by each worker once it is pinned and can take connections */
+    sem_t go;    /* posted for each worker once all are: none serves before */
+    sem_t ended; /* posted by each worker as the last thing it does */
+    unsigned started;
+};
 
 struct net_shared {
     struct store *store;

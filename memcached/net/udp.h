@@ -14,27 +14,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "base/ctr.h"
-#include "qos/class.h"
-#include "sock/guard.h"
-#include "sock/udp_open.h"
+#include "base/must.h"
 
 struct worker;
-struct udp;
-
-/* One writer: the worker. */
-struct udp_ctr {
-    ctr_t received; /* datagrams */
-    ctr_t sent;
-    ctr_t dropped;    /* received: not a request, or one that is not complete */
-    ctr_t refused;    /* requests that UDP does not serve, or not for this source */
-    ctr_t guarded;    /* datagrams of sources that have used up their allowance */
-    ctr_t aside;      /* times that a source's request was set aside to wait alone */
-    ctr_t overflowed; /* datagrams of sources that had too many waiting */
-    ctr_t unsent;     /* replies' datagrams that the kernel did not take */
-};
 
 /* Starts to serve the worker's sockets. False: no memory. */
 must_check bool udp_start(struct worker *w);

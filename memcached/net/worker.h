@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A worker: one thread, one poller, one mailbox, the connections it was given, and the
- * loop that decides what runs next.
+ * A worker: one thread, one poller, one mailbox, the connections it was given. Its loop is in
+ * net/worker_thread.c.
  *
  * Every field belongs to the worker's own thread once worker_start has returned, except the
  * mailbox (any thread pushes) and the counters and histogram (any thread reads).
@@ -15,17 +15,18 @@
 #include <sys/types.h>
 
 #include "core/core.h"
-#include "net/idle.h"
 #include "net/worker_message.h"
-#include "net/migrate.h"
 #include "net/shared.h"
-#include "net/udp.h"
 #include "sock/addr.h"
+#include "sock/guard.h"
 #include "sock/poller.h"
 #include "sock/tls.h"
 
 struct acceptor;
 struct conn;
+struct udp;
+
+#define READS_PER_RX_CHECK 64
 
 struct worker_rx {
     uint32_t reads_to_check; /* until the next that is asked where it arrived */
@@ -42,6 +43,38 @@ struct handshakes {
 struct wakeup {
     struct poll_source timer; /* fd -1: there is none */
     nsec_t at;                /* that it is set to; 0: it is not */
+};
+
+/* Walks of its connections in pieces. */
+enum worker_walk { WALK_IDLE, WALK_MOVE, WALKS };
+
+struct worker_conns {
+    struct conn *first;        /* of all, doubly linked */
+    struct conn *walks[WALKS]; /* where each goes on; NULL: at the first, or it is over */
+    struct conn *doomed;       /* closed, to be destroyed at the end of the pass */
+};
+
+/* Of its connections, which go to other workers (net/migrate.h). */
+struct migrate {
+    _Atomic uint64_t ask; /* struct migrate_ask; with ORDER_GIVE. The last one counts */
+    _Atomic unsigned arriving;   /* connections that others are about to push */
+    _Atomic uint32_t load_milli; /* its load, as the balancer last saw it */
+    ctr_t given;                 /* BALANCE_SHARES of its requests that went */
+    ctr_t taken;                 /* connections that came */
+    nsec_t homed_at; /* when the last ones left for where their packets arrive */
+    ctr_t homed;     /* how many have */
+};
+
+/* One writer: the worker. */
+struct udp_ctr {
+    ctr_t received; /* datagrams */
+    ctr_t sent;
+    ctr_t dropped;    /* received: not a request, or one that is not complete */
+    ctr_t refused;    /* requests that UDP does not serve, or not for this source */
+    ctr_t guarded;    /* datagrams of sources that have used up their allowance */
+    ctr_t aside;      /* times that a source's request was set aside to wait alone */
+    ctr_t overflowed; /* datagrams of sources that had too many waiting */
+    ctr_t unsent;     /* replies' datagrams that the kernel did not take */
 };
 
 /* Requests of other threads to a worker, bits of `orders`. */
@@ -67,10 +100,9 @@ struct worker {
     struct poll_source mbox_source;
     bool is_done;
     struct wakeup wakeup;
-    struct conn *conns;  /* all, doubly linked */
-    struct conn *doomed; /* closed, to be destroyed at the end of the pass */
+    struct worker_conns conns;
     struct handshakes handshakes;
-    struct idle idle;
+    struct poll_source idle; /* a timer (net/idle.h); fd -1: there is none */
     struct migrate migrate;
     struct udp *udp;     /* its sockets */
     struct guard *guard; /* of UDP; NULL: not wanted */
@@ -98,8 +130,6 @@ struct handoff {
     struct peer peer;
 };
 
-/* Starts the thread; pins it before it allocates anything. False with errno. */
-must_check bool worker_start(struct worker *w, unsigned index, struct net_shared *shared);
 /* Any thread: the limit has changed, look again at the requests that wait for it. */
 void worker_relimit(struct worker *w);
 /* Any thread: accept connections yourself. */
@@ -116,12 +146,8 @@ void worker_stop(struct worker *w);
 void worker_order(struct worker *w, enum worker_order order);
 /* Any thread: asks for a pass. False: there was none since the last time. */
 must_check bool worker_prod(struct worker *w);
-/* Waits for the thread's end; after worker_drain or worker_stop. */
-void worker_join(struct worker *w);
-/* After all have been joined: they may have given each other connections to the last. */
-void worker_fini(struct worker *w);
 
-/* ---- for conn.c and udp.c ------------------------------------------------------------- */
+/* ---- for what it serves --------------------------------------------------------------- */
 
 /* The worker has a connection less. */
 void worker_forget(struct worker *w);

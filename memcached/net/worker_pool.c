@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "net/migrate.h"
 #include "net/worker.h"
+#include "net/worker_thread.h"
 
 #define WORKER_ALIGN 64
 #define DRAIN_SECONDS 4 /* for clients to take their replies at the end */

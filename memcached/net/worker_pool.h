@@ -6,19 +6,12 @@
  */
 #pragma once
 
-#include <semaphore.h>
 #include <stdbool.h>
 
 #include "base/must.h"
 
 struct net_shared;
-
-struct worker_pool {
-    sem_t ready; /* posted by each worker once it is pinned and can take connections */
-    sem_t go;    /* posted for each worker once all are: none serves before */
-    sem_t ended; /* posted by each worker as the last thing it does */
-    unsigned started;
-};
+struct worker_pool;
 
 void worker_pool_init(struct worker_pool *c);
 void worker_pool_fini(struct worker_pool *c);

@@ -19,8 +19,8 @@ allowed_init(struct allowed *a, const struct cpumask *cpuset, const struct cpuma
     give(a, mask);
 }
 
-/* With the cpuset the kernel cuts every mask to it, or replaces it by the whole of it: when
- * nothing is left, in older versions always. Any other change is taskset's. */
+/* The kernel replaces a mask by the whole cpuset when nothing is left of it, in older versions
+ * always. */
 void
 allowed_look(struct allowed *a, const struct cpumask *cpuset, const struct cpumask *mask)
 {

@@ -2,8 +2,11 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The CPUs that the process may use: its cpuset as it is now, cut to the mask that it was given,
- * inherited at the start or with taskset since. The kernel does not say which of the two has
- * changed a thread's mask, so this does, from what the main thread was bound to last. Pure.
+ * inherited at the start or with taskset since. Pure.
+ *
+ * The law: the kernel does not say which of the two has changed a thread's mask. It cuts masks to
+ * a new cpuset, or replaces them by the whole of it; so a mask that is none of these, of what the
+ * main thread was bound to last, is one that was given.
  */
 #pragma once
 

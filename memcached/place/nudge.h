@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * When the kernel should be made to choose again which thread has a CPU. A worker with a
- * short slice (--sched=slice:T) that wakes up preempts a batch job at once while it has
- * had no more than its share. Right behind a burst of its own it has had more, for as
- * long as the burst took; that this is over the kernel notices at its next tick only (4
- * ms), or when a thread wakes up on that CPU. So one does (place/scheduling.h), but only
- * while it helps: this says when.
+ * When the kernel should be made to choose again which thread has a CPU (place/scheduling.h does
+ * it).
  *
- * It is found out by trial. Once a second: did the worker wait for its CPU, more than wake-ups
- * explain? Then nudges for a tenth of a second, in which a wait that is long shows in one of the
- * short windows between two of them. If there was none, a neighbour is not what it waits for, and
- * the next trial comes later, each time twice as late. If there was, nudges go on until there
- * was none for a second, or until they turn out to be of no use: one that helps ends a wait, so
- * where most of the waiting is in waits that outlast several nudges (behind a thread that comes
- * first by the kernel's rules, or of a worker that has had far more than its share), they are
- * given up like a futile trial. What the waiting was without nudges need not be known for that.
+ * Why (EEVDF, Stoica and Abdel-Wahab 1995): a worker with a short slice preempts a batch job when
+ * it wakes up, but only while it is eligible, that is, has had no more than its share. Right
+ * behind a burst of its own it is not; that it is again the kernel notices at its next tick (4
+ * ms), or when any thread wakes up on that CPU. So one does.
+ *
+ * When, by trial: nudges for 0.1 s when the worker waited more than wake-ups explain. Without a
+ * long wait in a window of theirs a neighbour is not what it waits for; when most of the waiting
+ * outlasts several of them they are of no use. After either the next trial is twice as late
+ * (exponential backoff, Metcalfe and Boggs 1976); else they go on until there was no long wait
+ * for a second.
  *
  * Pure; `nudge_suspects` by one thread, the rest by another, in turn.
  */

@@ -2,10 +2,12 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Keeps the threads of the server where the pin plan has them: workers on their CPUs, all
- * other threads of the process on what is left. When a worker is found elsewhere (the cpuset
- * has shrunk, a CPU went off line, taskset was used), or when the allowed CPUs
- * (place/allowed.h) have changed, it plans again and binds again. A worker that is moved alone is
- * moved back.
+ * other threads of the process on what is left.
+ *
+ * Drift repair: the kernel moves a thread for good when its CPU leaves the cpuset or goes off
+ * line, and gives no notice. So once a second masks are compared with the plan: a worker that was
+ * moved alone is moved back; when the allowed CPUs (place/allowed.h) have changed, all are
+ * planned again.
  *
  * Shared: everything is under the lock, which is never held together with another one, except
  * the workers' CPUs, which any thread may read.

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * When connections should move from one worker to another, how many, and which. The policy
- * only: it is told what the workers did in the last window and answers with an order; it
- * reads no clock and moves nothing. One thread.
+ * When connections should move from one worker to another, how many, and which. The policy only:
+ * it is told what the workers did in the last window and answers with an order; it reads no clock
+ * and moves nothing. One thread.
  *
- * The load of a worker is the share of its time in which it was busy, plus the share in which
- * it wanted a CPU and had none: a worker that shares its CPU with another program is the one
- * that clients wait for, though it may have no more requests than the others. Workers that are
- * busy all the time are told apart by how long requests wait for them. One whose CPU is crowded
- * (qos/crowd.h) gives away all that it has, as long as the others have room, and gets its part
- * back when the CPU is free again.
+ * The law (thresholds on load, Eager, Lazowska and Zahorjan 1986): above a gap of 0.2, for three
+ * windows, the most loaded gives half of the gap to the least, down to 0.1. Load is time busy
+ * plus time without a CPU though one was wanted, which clients wait for too; workers that are
+ * always busy are told apart by the delay of requests. One whose CPU is crowded (qos/crowd.h)
+ * gives all away and gets its part back later. Orders that move nothing become rare by doubling.
  */
 #pragma once
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A rate of requests that keeps the process at a share of CPU time: an integral controller
- * on what requests have cost. Pure: time, CPU time and counts are arguments.
+ * A rate of requests that keeps the process at a share of CPU time. Pure: time, CPU time and
+ * counts are arguments.
  *
- * Every CPUSHARE_PERIOD the rate moves a third of the way to the one that would have used
- * the target exactly, if all CPU time were the requests'; what is not (background threads)
- * is learnt by moving again. Unlike a quota of the kernel it never stops the process.
+ * The law is integral control: every CPUSHARE_PERIOD the rate moves a third of the way to the one
+ * that would have used the target exactly, had all CPU time been the requests'. An error shrinks
+ * to 2/3 in each step, below 1/400 in 1.5 s; what does not go with requests (background threads)
+ * is found by moving again. Unlike a quota of the kernel it never stops the process.
  */
 #pragma once
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Which workers share their CPU with another program. Such a worker waits for the CPU now and
- * then, and every client that it has waits with it, though most of its requests are served at
- * once: the sum of the waits is small, and the tail is all theirs. So it is not enough to even
- * loads out.
+ * Which workers share their CPU with another program. Pure; one thread.
  *
- * Told by two things together: the worker waits for a good part of the time that it wants, and
- * others have its CPU for most of the rest. By the second alone when it is over, because a
- * worker without requests does not wait. Pure; one thread.
+ * The law: a worker that loses its CPU for a slice of t at a rate r makes all its clients wait,
+ * so a share r t of its requests is late by t / 2, while its load grows by r t only: to even
+ * loads out does not help, to have no connections does. It is told by two things together: the
+ * worker waits for a good part of the time that it wants, and others have most of the rest of its
+ * CPU; that it is over by the second alone, because a worker without requests does not wait.
  */
 #pragma once
 

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * How much more load there is room for, from what a worker did lately: requests, and the time
- * that it was busy. A neighbour that slows the worker down lengthens that time, so the
- * capacity shown is what is left of it now. Pure.
+ * that it was busy. A neighbour that slows the worker down lengthens that time, so the capacity
+ * shown (requests / busy time, the utilisation law: Denning and Buzen 1978) is what is left of it
+ * now. Pure.
  */
 #pragma once
 
@@ -26,8 +27,8 @@ struct headroom {
     unsigned workers;   /* that it tells of */
 };
 
-/* A worker's last marks. The server makes them, and reading them changes nothing: what is shown is of
- * the last HEADROOM_TICK to twice that, or since the start. */
+/* A worker's last marks. The server makes them, and reading them changes nothing: what is shown
+ * is of the last HEADROOM_TICK to twice that, or since the start. */
 #define HEADROOM_TICK NSEC_PER_SEC
 
 struct headroom_window {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What a connection has been asking for lately, so that its next request can be put in its
- * place before it is read. Reading costs as much as serving a small request: fifty bulk
- * connections that become ready together must not all be read ahead of a small one.
+ * What a connection has been asking for lately, so that its next request can be put in its place
+ * before it is read.
+ *
+ * The law (multi-level feedback, Corbato et al. 1962): how long a job is to run is foretold by
+ * how long it ran lately. Reading costs as much as serving a small request, so of fifty bulk
+ * connections that become ready together none may be read ahead of a small one. 16 deferred
+ * requests in a row send the next one to their queue, a burst of 8 sends it behind what is read
+ * at once; one short request ends either, so a wrong guess costs one wait.
  *
  * Pure; one for each connection, its worker's thread only. Zero-initialised.
  */
@@ -17,8 +22,9 @@
 
 #define HISTORY_GREEDY 8 /* requests at once that make a connection greedy */
 
-/* A read that completes no request costs as much as one that does. A connection with more than so
- * many of them, less one for each request, trickles: it waits behind all others. */
+/* Trickles. A read that completes no request costs as much as one that does, and no limit sees it.
+ * So each is charged, and each request pays for one: a client never costs more than two reads a
+ * request and this many, or it waits behind all others. */
 #define HISTORY_PATIENCE 8
 #define HISTORY_DEBT_MOST 64 /* no more are remembered */
 #define HISTORY_PIECE                                                                    \

@@ -2,9 +2,12 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * When a connection goes to the worker on the CPU that receives for it: an interrupt has moved,
- * the client has, or there was no room before. Nothing is done for a stray packet, nor at the
- * cost of balance: the load says first where a connection is, nearness second. Pure; the
- * worker's thread.
+ * the client has, or there was no room before. Pure; the worker's thread.
+ *
+ * The law (Affinity-Accept, Pesterev et al. 2012): where one CPU handles all of a connection, no
+ * cache line of it travels. That is worth less than an even load, so nothing is done for a stray
+ * packet, nor at the cost of balance: a worker is sent none while its load is above by half of
+ * the gap at which balancing begins, and neither undoes what the other does.
  */
 #pragma once
 
@@ -18,8 +21,7 @@
 #define HOMING_REST_NS (10 * NSEC_PER_SEC) /* after it was moved for its worker's load */
 #define HOMING_PAUSE_NS                                                                  \
     (300 * NSEC_PER_MSEC) /* of a worker, so that loads are seen anew */
-/* A worker that has so much more load than this one is sent none: half of the gap at which
- * balancing begins, so that neither undoes what the other does. */
+/* A worker that has so much more load than this one is sent none. */
 #define HOMING_LOAD_MILLI 100
 #define HOMING_CONNS_PCT 5 /* of the worker's connections, the most that go at once */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Rate limit as the generic cell rate algorithm (ITU-T I.371): one 64-bit "theoretical
- * arrival time" (TAT) shared by all workers, from which each leases a few tokens at a time.
- * Pure: every function takes the time; nothing sleeps.
+ * Rate limit as the generic cell rate algorithm (ITU-T I.371, virtual scheduling): one 64-bit
+ * "theoretical arrival time" (TAT) shared by all workers, from which each leases a few tokens
+ * at a time. Pure: every function takes the time; nothing sleeps.
  *
  * Conformance, for any interval of length T: at most burst + rate * T tokens are given, plus
  * what the workers' leases hold (limit_lease_size each).

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * How much deferred work a worker does between two looks at its sockets: a small request that
- * comes in meanwhile waits for the rest of it. While such requests come (guests), turns are
- * brisk; else they are calm, for each look costs the others a little.
+ * How much deferred work a worker does between two looks at its sockets.
  *
- * Most of a turn of large replies is one system call that writes. What that will take is known
- * only from earlier ones: so the time that a byte takes is learned, over TLS apart, and pieces
- * are cut and begun such that turn and write together keep to the turn's time.
+ * Brisk and calm turns. A small request that comes at a random moment of a turn of length T waits
+ * for T / 2 in the mean and T at most; looking after each turn costs the others c / (T + c). So T
+ * is short while such requests come (guests), and long while there is none that waits.
+ *
+ * Learned byte costs. Most of a turn of large replies is one system call that writes, and what it
+ * takes is known only from earlier ones: a moving average of the time per byte (as that of round
+ * trips, Jacobson 1988), over TLS apart. Pieces are cut, and begun, so that they fit the turn.
  *
  * Pure: every function takes the time. Owner: a worker's thread.
  */

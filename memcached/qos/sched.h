@@ -5,17 +5,14 @@
  * queued is a connection's head request: replies on a connection keep their order, so at
  * most one request of each is eligible, and membership in a queue is the whole state.
  *
- * Deficit round robin over measured time. A round is SCHED_ROUND_NS of the worker's time,
- * of which each class has its share; within a round the classes come in their order. A
- * class that has used its share up waits for the next round, which begins when no class
- * with work has any left: time that one class does not want goes to the others. Work of
- * the small class that was done where it was read counts as its use, so deferred classes
- * get their shares of all the worker's time. A class that is over its share pays in later
- * rounds.
+ * The law (deficit round robin, Shreedhar and Varghese 1995), over measured time instead of
+ * bytes: in a round of SCHED_ROUND_NS each class has its share; one that has used it up waits for
+ * the next round, which begins when no class with work has any left, and what was used beyond it
+ * is owed. Small requests that were served where they were read count as their class's use. A
+ * busy period begins without debts.
  *
- * And whatever the shares: a class whose queue has not had a turn for `max_wait` is next.
- *
- * A busy period begins with clean books: what was used while nothing waited is forgotten.
+ * Starvation bound: whatever the shares, a class whose queue has had no turn for `max_wait` is
+ * next.
  *
  * Pure; the worker's thread only. Nodes are intrusive: no allocation, O(1).
  */

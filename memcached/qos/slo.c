@@ -210,7 +210,10 @@ slo_watch_init(struct slo_watch *w, struct slo *s, nsec_t now)
     atomic_init(&w->level, SLO_PARTS);
 }
 
-/* A queue stands. Its least delay tells how much more came than was served. */
+/* Of a class that is deferred the delay is known only when it is over, so a share is admitted. In a
+ * queue that never empties the delay grows by what comes beyond what is served (fluid limit): d' =
+ * load - 1. To admit aim / load of it leaves a load of `aim`: 0.95, less what drains the delay in
+ * 50 ms or 100 targets. */
 static void
 lower(struct slo_rule *r, nsec_t target, nsec_t elapsed)
 {
@@ -229,7 +232,9 @@ lower(struct slo_rule *r, nsec_t target, nsec_t elapsed)
     r->level = level > LEVEL_FLOOR ? level : LEVEL_FLOOR;
 }
 
-/* What a level comes to after an interval that was quiet. */
+/* What a level comes to after an interval that was quiet: up slowly, since a level that is too
+ * high costs late requests and one that is too low a few refusals; by doubling when that has
+ * caused none, as a sender looks for capacity that has become free (slow start, Jacobson 1988). */
 static uint32_t
 raised(struct slo_rule *r, uint32_t level, nsec_t elapsed)
 {
@@ -243,7 +248,11 @@ raised(struct slo_rule *r, uint32_t level, nsec_t elapsed)
     return to < ONE ? (uint32_t)to : ONE;
 }
 
-/* Rather than to be late themselves, those of this class have the ones below refused. */
+/* Levels below (DAGOR, Zhou et al. 2018: the lowest priority is refused first, by a share that
+ * feedback moves). Rather than to be late themselves, requests of this class have those below
+ * refused: the share that is late is work beyond the capacity, so half of what exceeds 2 % is
+ * taken off their level in each interval. Not of its own: that would keep the server as busy as
+ * before. */
 static void
 absorb(struct slo_rule *r, uint64_t share)
 {
@@ -262,6 +271,8 @@ end_timed(struct slo_watch *w, unsigned rule, nsec_t elapsed)
     uint64_t asked = w->asked[rule] - r->asked_before;
     uint64_t share = r->late < asked ? r->late * ONE / asked : ONE;
     share = r->late > 0 ? share : 0;
+    /* Nothing can be served in time, as on a CPU that another process holds: one in ten is served
+     * late rather than none. */
     r->is_hopeless = share > ONE - LEVEL_FLOOR;
     r->level = r->is_hopeless ? LEVEL_FLOOR : ONE - (uint32_t)share;
     if (!r->is_overloaded) {
@@ -428,8 +439,10 @@ is_served(uint32_t *credit, uint32_t share)
     return false;
 }
 
-/* The share of an address's requests that is admitted: all, none, or in the band between
- * them some. */
+/* Bands of peers (DAGOR's order of users, by a hash). When a share p is refused at random, a
+ * task of n requests succeeds with probability (1 - p)^n; when the same addresses are, with 1 - p.
+ * So addresses below the level are served in whole, those above not at all, and in the band between
+ * them, as wide as one has of the load, in part. */
 static uint32_t
 share_of(const struct slo_watch *w, uint32_t keep, uint64_t peer)
 {
@@ -438,8 +451,10 @@ share_of(const struct slo_watch *w, uint32_t keep, uint64_t peer)
     return share <= 0 ? 0 : share < ONE ? (uint32_t)share : ONE;
 }
 
-/* A quantile without a histogram: up by a step when it was exceeded, down else, in the ratio in
- * which the two should happen. One that was very long counts as one. (Robbins and Monro, 1951.) */
+/* The wait budget is the target less what follows the wait: being served, learned here, and the
+ * client's part. A quantile without a histogram (Robbins and Monro 1951): up by a step when it was
+ * exceeded, down else, in the ratio in which the two should happen. One that was very long counts
+ * as one. */
 void
 slo_learn(struct slo_watch *w, enum req_class class, nsec_t took)
 {

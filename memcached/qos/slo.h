@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Admission by queueing delay: keeps the time that requests wait before they are served
- * within a target, by refusing some when there are too many. Each worker decides for its own
- * queue. Pure: every function takes the time.
+ * Admission by queueing delay: keeps the time that requests wait before they are served within a
+ * target, by refusing some when there are too many. Each worker decides for its own queue. Pure:
+ * every function takes the time.
  *
- * The law. Every interval (10 ms, longer when there are few samples) looks at the delays of
- * the requests that came. When even the least of them was above half of the target in two
- * intervals in a row and it did not shrink, a queue stands. From then on a request is late, and
- * refused, when it has waited for three quarters of the target, or for less when being served is
- * seen to take more than what is left then: the server is never idle, and no rate has to be
- * guessed. Of several addresses the
- * same have less patience than the others. While more than a few of a class are late, the
- * classes below are refused, the lowest first, by a share that grows. Twenty intervals with
- * almost no late one end it, and so does a time without requests of the class.
- *
- * Of a class that does not run where it is read the delay is known only when it has passed, so
- * there the growth of the least delay tells by how much the level, the share that is admitted,
- * is lowered: to 95 % of the capacity and by what drains the queue, by 5 % at least, to 10 % at
- * the lowest.
+ * The law (CoDel, Nichols and Jacobson 2012; for servers Maurer 2015): when even the least delay of
+ * two intervals of 10 ms in a row was above half of the target and did not shrink, a queue stands.
+ * While it does, what has waited for three quarters of the target is refused. That bounds the
+ * waiting of what is served whatever the load, never idles the server and guesses no rate. Twenty
+ * intervals with almost no late request end it. What came on top has its law in slo.c.
  *
  * `struct slo` is shared; its targets may change at any time. `struct slo_watch` belongs to a
  * worker's thread; any thread reads its counters and level.
@@ -37,9 +28,11 @@
 #define SLO_INTERVAL (10 * NSEC_PER_MSEC)
 #define SLO_PARTS 1000         /* levels and percentiles are in thousandths */
 #define SLO_UNTIMED UINT64_MAX /* a delay that was not measured */
-/* While no request is refused, one of this many delays is measured, and any when none was
- * for this long: a busy worker still has fifty of them in an interval, a slow one has
- * all. */
+/* Sampling of delays. A queue that stands delays every request, so any sample shows it; where
+ * none stands, n samples look like one only when all of them were late by chance: with one in two
+ * late, eight in two intervals each are so once in 2^16. So while no request is refused one of
+ * this many is measured, and any when none was for this long: some fifty in an interval, all of a
+ * slow worker. */
 #define SLO_SAMPLE_EVERY 64
 #define SLO_SAMPLE_NS (200 * NSEC_PER_USEC)
 /* How much of a target waiting may take while a queue stands, at most and at least; and how much

@@ -5,6 +5,10 @@
  * which the kernel last handled the connection (sock/incoming.h tells it), of where the workers
  * stand, of how many connections each has, and of a seeded generator. Pure.
  *
+ * Laws: of two workers at random the one with fewer connections (Mitzenmacher 2001: of n workers
+ * the fullest then exceeds the mean by O(log log n)); the worker nearest to the receiving CPU
+ * (Pesterev et al. 2012), as long as it has no more than 5/4 of its fair share, and a few.
+ *
  * CPUs are OS numbers, as SO_INCOMING_CPU shows them.
  */
 #pragma once
@@ -47,7 +51,7 @@ struct steer_map {
 };
 
 /* A receive queue and the CPU that most of its connections came from: the vote is that of
- * Boyer and Moore. */
+ * Boyer and Moore (1981). */
 struct steer_queue {
     unsigned id;
     int cpu;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * One worker's waiting room in front of a limit: first come, first served, and among several
- * workers too. Each of the first WAITQ_SLOTS that wait has a slot, a time at which the limit
- * owes it its tokens; slots are given out in the order in which requests of all workers
- * asked. A slot belongs to the queue, not to a node: when a node leaves, those behind
- * move up and the last slot goes back.
+ * One worker's wait queue in front of a limit: first come, first served, and among several
+ * workers too.
+ *
+ * The law follows from the limit's: to reserve tokens ahead of time moves its TAT on, and the TAT
+ * is when they are there. So each of the first WAITQ_SLOTS has a slot, and slots of all workers
+ * lie one behind the other in the order in which they were asked for. A slot belongs to the
+ * queue, not to a node: when a node leaves, those behind it move up and the last slot goes back.
  *
  * Pure; the worker's thread only. Nodes are intrusive: no allocation, O(1).
  */

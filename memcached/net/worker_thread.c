@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/worker_thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/timer.h"
+#include "net/accept.h"
+#include "net/conn.h"
+#include "net/conn_open.h"
+#include "net/idle.h"
+#include "net/migrate.h"
+#include "net/udp.h"
+#include "net/worker.h"
+#include "place/pinner.h"
+#include "serve/watch.h"
+
+/* ---- wake-ups for tokens --------------------------------------------------------------- */
+
+static void
+on_wakeup(struct poll_source *timer, unsigned ready)
+{
+    (void)ready;
+    struct worker *w =
+        (struct worker *)(void *)((char *)timer - offsetof(struct worker, wakeup.timer));
+    if (timer_take(timer->fd)) {
+        w->wakeup.at = 0;
+        admission_wake(&w->core);
+    }
+}
+
+/* Before the worker polls. */
+static void
+set_wakeup(struct worker *w)
+{
+    const struct admission *a = &w->core.admission;
+    if (unlikely(a->is_armed) && w->wakeup.at != a->wake_at) {
+        w->wakeup.at = a->wake_at;
+        timer_set(w->wakeup.timer.fd, a->wake_at);
+    }
+}
+
+/* ---- mailbox -------------------------------------------------------------------------- */
+
+static void
+stop_accepting(struct worker *w)
+{
+    if (w->acceptor != NULL) {
+        acceptor_close(w->acceptor);
+    }
+}
+
+static void
+start_draining(struct worker *w)
+{
+    w->core.is_draining = true;
+    stop_accepting(w);
+    udp_stop(w);
+    for (struct conn *c = w->conns.first; c != NULL; c = c->next) {
+        conn_drain(c);
+    }
+}
+
+static struct worker_message *
+message_of_link(struct mbox_message *link)
+{
+    return (struct worker_message *)(void *)((char *)link -
+                                             offsetof(struct worker_message, message));
+}
+
+static struct handoff *
+handoff_of(struct worker_message *message)
+{
+    return (struct handoff *)(void *)((char *)message -
+                                      offsetof(struct handoff, message));
+}
+
+static struct conn *
+conn_of(struct worker_message *message)
+{
+    return (struct conn *)(void *)((char *)message - offsetof(struct conn, message));
+}
+
+static void
+take_message(struct worker *w, struct worker_message *message)
+{
+    if (message->kind == MESSAGE_MOVED) {
+        migrate_take(w, conn_of(message));
+        return;
+    }
+    struct handoff *handoff = handoff_of(message);
+    conn_create(w, handoff);
+    free(handoff);
+}
+
+/* In this order: the wake-up, so that nothing set from here on is missed; the orders; the
+ * messages, so that a connection handed over before an order falls under it. */
+static void
+on_message(struct poll_source *source, unsigned ready)
+{
+    (void)ready;
+    struct worker *w =
+        (struct worker *)(void *)((char *)source - offsetof(struct worker, mbox_source));
+    core_wake(&w->core);
+    mbox_clear(&w->mbox);
+    unsigned orders = atomic_exchange(&w->orders, 0);
+    struct mbox_message *link = mbox_take(&w->mbox);
+    while (link != NULL) {
+        struct worker_message *message = message_of_link(link);
+        link = link->next;
+        take_message(w, message);
+    }
+    if (orders & ORDER_RELIMIT) {
+        admission_look_again(&w->core);
+    }
+    if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, &w->poller, w)) {
+        log_write(LOG_WARNING, "no memory for the listeners of a worker");
+        acceptor_close(w->acceptor); /* the others get its connections */
+    }
+    if (orders & ORDER_GIVE) {
+        migrate_obey(w);
+    } else if (orders & ORDER_WATCH) {
+        migrate_look(w);
+    } else if (orders & ORDER_HOME) {
+        migrate_home(w);
+    }
+    if (orders & ORDER_DRAIN) {
+        start_draining(w);
+    }
+    w->is_done |= (orders & ORDER_STOP) != 0;
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static void
+bury_doomed(struct worker *w)
+{
+    while (w->conns.doomed != NULL) {
+        struct conn *c = w->conns.doomed;
+        w->conns.doomed = c->next_doomed;
+        conn_destroy(c);
+    }
+}
+
+static void
+run_loop(struct worker *w)
+{
+    while (!w->is_done) {
+        bool has_work = core_begin_pass(&w->core);
+        set_wakeup(w);
+        poller_wait(&w->poller, !has_work);
+        core_serve(&w->core);
+        bury_doomed(w);
+        core_end_pass(&w->core);
+        w->is_done |= w->core.is_draining && w->conns.first == NULL &&
+                      atomic_load(&w->migrate.arriving) == 0;
+    }
+}
+
+static void
+close_all(struct worker *w)
+{
+    stop_accepting(w);
+    udp_stop(w);
+    for (struct conn *c = w->conns.first; c != NULL; c = c->next) {
+        if (c->closing == CLOSE_NONE) {
+            conn_close(c, CLOSE_SHUTDOWN);
+        }
+    }
+    bury_doomed(w);
+}
+
+static void
+pin_self(struct worker *w)
+{
+    (void)!pinner_join(w->shared->pinner, w->index); /* told when all have tried */
+}
+
+/* What befalls one worker befalls them all: the first one says it. */
+static void
+poll_busily(struct worker *w)
+{
+    const struct busypoll *b = &w->shared->busy_poll;
+    int error = busypoll_apply(b, w->poller.fd);
+    atomic_store(&w->busy_poll_error, error);
+    if (error != 0 && w->index == 0) {
+        log_write(LOG_WARNING, "memcached: warning: %s is not set: %s",
+                  b->prefers ? "--irq-suspend" : "--busy-poll",
+                  error == ENOTTY ? "it needs Linux 6.9 or later" : strerror(error));
+    }
+}
+
+static bool
+start_serving(struct worker *w)
+{
+    w->mbox_source = (struct poll_source){.fd = w->mbox.fd, .on_ready = on_message};
+    w->space = calloc(1, sizeof *w->space);
+    return w->space != NULL && poller_open(&w->poller) &&
+           poller_add(&w->poller, &w->mbox_source, POLLER_READ) &&
+           poller_add(&w->poller, &w->wakeup.timer, POLLER_READ);
+}
+
+static void
+await(sem_t *sem)
+{
+    while (sem_wait(sem) != 0) {
+        must(errno == EINTR);
+    }
+}
+
+static void *
+worker_main(void *arg)
+{
+    struct worker *w = arg;
+    char name[16];
+    snprintf(name, sizeof name, "mc-worker %u", w->index % 1000);
+    PTHREAD_OK(pthread_setname_np(pthread_self(), name));
+    /* Before anything is allocated: first touch then gives local memory. */
+    pin_self(w);
+    atomic_store(&w->tid, gettid());
+    core_start(&w->core);
+    w->core.env.log = watch_ring(w->shared->watch);
+    bool can_serve = start_serving(w);
+    if (can_serve) {
+        poll_busily(w);
+    }
+    bool is_able = can_serve && idle_start(w) && udp_start(w);
+    atomic_store(&w->has_failed, !is_able);
+    must(sem_post(&w->shared->worker_pool.ready) == 0);
+    await(&w->shared->worker_pool
+               .go); /* a datagram may ask for statistics of all workers */
+    if (is_able) {
+        run_loop(w);
+        close_all(w);
+        core_read_clock(&w->core);
+        admission_rest(&w->core);
+    }
+    idle_stop(w);
+    udp_stop(w);
+    poller_close(&w->poller);
+    free(w->space);
+    core_stop(&w->core);
+    must(sem_post(&w->shared->worker_pool.ended) == 0);
+    return NULL;
+}
+
+/* What worker_start has made but for the mailbox; all of it, or a part. */
+static void
+free_parts(struct worker *w)
+{
+    if (w->wakeup.timer.fd >= 0) {
+        close(w->wakeup.timer.fd);
+    }
+    core_fini(&w->core);
+    tls_thread_fini(&w->tls);
+}
+
+bool
+worker_start(struct worker *w, unsigned index, struct net_shared *shared)
+{
+    *w =
+        (struct worker){.index = index,
+                        .shared = shared,
+                        .rx = {.reads_to_check = READS_PER_RX_CHECK},
+                        .poller = {.fd = -1},
+                        .idle = {.fd = -1},
+                        .wakeup = {.timer = {.fd = timer_open(), .on_ready = on_wakeup}}};
+    struct env env = {.store = shared->store,
+                      .conf = shared->serve,
+                      .hooks = shared->hooks,
+                      .ctr = &w->ctr,
+                      .watch = shared->watch,
+                      .prefixes = shared->prefixes};
+    bool has_all = core_init(&w->core, &shared->core, clock_now, &env,
+                             shared->buffer_bytes / shared->worker_count) &&
+                   w->wakeup.timer.fd >= 0 && tls_thread_init(&w->tls, shared->tls) &&
+                   mbox_init(&w->mbox);
+    int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
+    if (has_all && rc == 0) {
+        return true;
+    }
+    if (has_all) {
+        mbox_fini(&w->mbox);
+    }
+    free_parts(w);
+    errno = rc;
+    return false;
+}
+
+void
+worker_join(struct worker *w)
+{
+    PTHREAD_OK(pthread_join(w->thread, NULL));
+}
+
+/* Connections that were handed over too late to be served. */
+static void
+drop_messages(struct worker *w)
+{
+    struct mbox_message *link = mbox_take(&w->mbox);
+    while (link != NULL) {
+        struct worker_message *message = message_of_link(link);
+        link = link->next;
+        if (message->kind == MESSAGE_MOVED) {
+            conn_drop(conn_of(message), w);
+        } else {
+            close(handoff_of(message)->fd);
+            free(handoff_of(message));
+        }
+    }
+}
+
+void
+worker_fini(struct worker *w)
+{
+    drop_messages(w);
+    mbox_fini(&w->mbox);
+    free_parts(w);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A worker's thread: its start, the loop that decides what runs next, and its end.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/must.h"
+
+struct net_shared;
+struct worker;
+
+/* Starts the thread; pins it before it allocates anything. False with errno. */
+must_check bool worker_start(struct worker *w, unsigned index, struct net_shared *shared);
+/* Waits for the thread's end; after worker_drain or worker_stop. */
+void worker_join(struct worker *w);
+/* After all have been joined: they may have given each other connections to the last. */
+void worker_fini(struct worker *w);
