@@ -62,13 +62,15 @@ like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{
 scratch_file('machine.xml', '');
 has(mcqos('layout', '1s1c1t', "--machine=$dir/machine.xml"), 'no XML', status => 64, err => qr/^mcqos: hwloc cannot read the topology/m);
 
+is(mcqos_json('layout', '1s1c1t', "--machine=$papers", '-l', $_->[0])->{servers}, $_->[1], "clients call $_->[0]")
+    for ['h;class=bulk', 'h:11211'], ['::1', '[::1]:11211'], ['[::1];control', '[::1]:11211'];
 like(mcqos('layout', '1s1c1t', "--machine=$papers", '-l', 'h;class=bulk', '--', '-o', "it's")->{out},
     qr/ -l 'h;class=bulk' -p 11211 .* 'it'\\''s'\n/, 'a shell reads the commands as they are meant');
 
 # What cannot be is refused.
 mcqos_says(64, '', qr/does not fit: socket 0 has 6 of the 7 cores/, 'layout', '2s7c1t', "--machine=$papers");
-mcqos_says(64, '', qr/nonsense: .*spread/, 'layout', 'nonsense', "--machine=$papers");
-mcqos_says(64, '', qr/spread: a layout is a shape such as 2s3c2t/, 'layout', 'spread');
+mcqos_says(64, '', qr/"$_": a layout is a shape such as 2s3c2t/, 'layout', $_, "--machine=$papers")
+    for 'nonsense', 'spread', 'list:0', '';
 mcqos_says(64, '', qr/"--memory=11" is less|--memory=11 is less than 1 MB for each of 12/, 'layout', '2s3c2t', '-m', 11, "--machine=$papers");
 mcqos_says(64, '', qr/12 ports from --port=65530 on go beyond 65535/, 'layout', '2s3c2t', '-p', 65530, "--machine=$papers");
 mcqos_says(64, '', qr/--share=1,0: shares are/, 'layout', '2s3c2t', '--share=1,0', "--machine=$papers");
