@@ -46,6 +46,8 @@ void layout_fini(struct layout *layout);
  * by single blanks. */
 void layout_own_args(const struct layout_instance *i, char dst[LAYOUT_OWN_MAX]);
 
+/* Lines of a service that the packages have, too: its limits, and what it may not do. */
+extern const char units_hardening[];
 /* Writes units of systemd to the folder. False, with a sentence in `why`. */
 must_check bool units_write(const struct layout *layout, char why[LAYOUT_WHY_MAX]);
 /* Starts all, passes on what they print, and ends them all at SIGINT, SIGTERM or when one ends. DONE

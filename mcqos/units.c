@@ -77,37 +77,7 @@ put_service(const struct layout *l, const struct layout_instance *i, FILE *out)
     for (unsigned n = l->more; n < o->count; n++) {
         put_word(o->words[n], out);
     }
-    fputs("\n"
-          "Restart=on-failure\n"
-          "DynamicUser=yes\n"
-          "UMask=0077\n"
-          "LimitNOFILE=1048576\n"
-          "LimitMEMLOCK=infinity\n"
-          "LimitRTPRIO=10\n"
-          "LimitNICE=-20\n"
-          "CapabilityBoundingSet=\n"
-          "NoNewPrivileges=yes\n"
-          "PrivateDevices=yes\n"
-          "PrivateMounts=yes\n"
-          "PrivateTmp=yes\n"
-          "PrivateUsers=yes\n"
-          "ProtectClock=yes\n"
-          "ProtectControlGroups=yes\n"
-          "ProtectHome=yes\n"
-          "ProtectHostname=yes\n"
-          "ProtectKernelLogs=yes\n"
-          "ProtectKernelModules=yes\n"
-          "ProtectKernelTunables=yes\n"
-          "ProtectProc=invisible\n"
-          "ProtectSystem=strict\n"
-          "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX\n"
-          "RestrictNamespaces=yes\n"
-          "LockPersonality=yes\n"
-          "MemoryDenyWriteExecute=yes\n"
-          "SystemCallArchitectures=native\n"
-          "SystemCallFilter=@system-service\n"
-          "SystemCallFilter=~@privileged\n",
-          out);
+    fprintf(out, "\nRestart=on-failure\nDynamicUser=yes\n%s", units_hardening);
 }
 
 static void

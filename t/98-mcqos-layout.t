@@ -106,22 +106,9 @@ mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run
 # ---- layouts that run ------------------------------------------------------------------
 
 my ($server) = server_binary();
-my @claims;
 # Two processes where there are two cores of a socket, else one.
 my $shape = mcqos('layout', '1s2c1t')->{status} == 0 ? '1s2c1t' : '1s1c1t';
 my @cpus = map { $_->{cpus} } @{mcqos_json('layout', $shape)->{instances}};
-
-# Two ports in a row that are free, and not taken by other tests.
-sub free_ports {
-    for (1 .. 100) {
-        my $first = free_port();
-        my $claim = IO::Socket::UNIX->new(Local => "\0mctest-port-" . ($first + 1), Listen => 1) or next;
-        IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first + 1, Listen => 1) or next;
-        push @claims, $claim;
-        return $first;
-    }
-    die 'no free ports';
-}
 
 sub started($first, @more) {
     my $out = "$dir/run.$first";
@@ -139,7 +126,7 @@ sub ended($pid) {
 }
 
 for my $signal (qw(INT TERM)) {
-    my $first = free_ports();
+    my $first = free_ports(2);
     my ($pid, $out) = started($first);
     for my $n (0 .. $#cpus) {
         my $port = $first + $n;
@@ -162,14 +149,14 @@ for my $signal (qw(INT TERM)) {
 
 # One that ends takes the others along.
 if (@cpus > 1) {
-    my $first = free_ports();
+    my $first = free_ports(2);
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first + 1, Listen => 1) or die "listen: $!";
     my ($pid, $out) = started($first);
     is(ended($pid) >> 8, 1, 'a port that is taken ends all');
     like(read_file($out), qr/the server on port @{[$first + 1]} ended with status \d+; stopping the others/, 'and it is said');
 }
 {
-    my ($pid, $out) = started(free_ports(), '--memcached=/nowhere/memcached');
+    my ($pid, $out) = started(free_ports(2), '--memcached=/nowhere/memcached');
     is(ended($pid) >> 8, 1, 'no server');
     like(read_file($out), qr{cannot start /nowhere/memcached: No such file or directory; --memcached=PATH}, 'and the remedy');
 }
