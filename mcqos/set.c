@@ -50,37 +50,27 @@ ask(struct facts *f, struct link *l)
     return outcome == DONE ? facts_ask(f, l, "pin") : outcome;
 }
 
+/* The settings, or, with `before`, those that have another value than then. */
 static void
-show(const struct options *o, const struct verb *v, const struct facts *f)
-{
-    struct json room, *j = command_open(&room, o, "settings", '{');
-    for (size_t i = 0; i < f->count; i++) {
-        if (is_among(f->rows[i].name, v->settings)) {
-            command_put(j, COLUMNS, f->rows[i].name, f->rows[i].value);
-        }
-    }
-    command_close(j, '}');
-}
-
-/* Shows what has another value than before. */
-static void
-show_changes(const struct options *o, const struct verb *v, const struct facts *before,
-             const struct facts *now, const char *question)
+show(const struct options *o, const struct verb *v, const struct facts *before,
+     const struct facts *now, const char *question)
 {
     struct json room, *j = command_open(&room, o, NULL, '\0');
     unsigned count = 0;
     if (j != NULL) {
-        json_put(j, JSON("command", question));
-        json_open(j, "changed", '{');
+        json_put(j, JSON_IF(before != NULL, JSON("command", question)));
+        json_open(j, before != NULL ? "changed" : "settings", '{');
     }
     for (size_t i = 0; i < now->count; i++) {
         const char *name = now->rows[i].name, *value = now->rows[i].value;
-        const char *old = facts_text(before, "%s", name);
+        const char *old = before != NULL ? facts_text(before, "%s", name) : NULL;
         if (!is_among(name, v->settings) || (old != NULL && strcmp(old, value) == 0)) {
             continue;
         }
         count++;
-        if (j != NULL) {
+        if (before == NULL) {
+            command_put(j, COLUMNS, name, value);
+        } else if (j != NULL) {
             json_object_of(j, name, JSON("before", old != NULL ? old : ""),
                            JSON("after", value));
         } else {
@@ -117,7 +107,7 @@ change(const struct options *o, const struct verb *v, const struct facts *before
     }
     enum outcome outcome = ask(now, l);
     if (outcome == DONE) {
-        show_changes(o, v, before, now, question);
+        show(o, v, before, now, question);
     }
     return outcome;
 }
@@ -134,7 +124,7 @@ set_run(const struct options *o, struct link *l)
     if (outcome == DONE && o->count > 1) {
         outcome = change(o, v, &before, &now, l);
     } else if (outcome == DONE) {
-        show(o, v, &before);
+        show(o, v, NULL, &before, NULL);
     }
     facts_fini(&before);
     facts_fini(&now);
