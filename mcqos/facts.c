@@ -15,22 +15,18 @@
 #define FIRST_ROOM 256
 #define NAME_MAX_BYTES 128
 
-/* "NAME VALUE" or "NAME". */
-static void
-add(struct facts *f, char *line)
+void
+facts_add(struct facts *f, const char *name, const char *value)
 {
     if (f->count == f->room) {
         f->room = f->room > 0 ? 2 * f->room : FIRST_ROOM;
         f->rows = realloc(f->rows, f->room * sizeof *f->rows);
         must(f->rows != NULL);
     }
-    size_t name_len = strcspn(line, " ");
-    bool has_value = line[name_len] == ' ';
     struct fact *row = &f->rows[f->count++];
-    row->name = strdup(line);
-    must(row->name != NULL);
-    row->name[name_len] = '\0';
-    row->value = row->name + name_len + has_value;
+    row->name = strdup(name);
+    row->value = strdup(value);
+    must(row->name != NULL && row->value != NULL);
 }
 
 enum outcome
@@ -45,7 +41,8 @@ facts_ask(struct facts *f, struct link *l, const char *group)
         if (strncmp(line, "STAT ", strlen("STAT ")) != 0 || f->count == FACTS_MAX) {
             return link_refused(l, question, line);
         }
-        add(f, line + strlen("STAT "));
+        const char *name = strtok(line + strlen("STAT "), " "), *value = strtok(NULL, "");
+        facts_add(f, name != NULL ? name : "", value != NULL ? value : "");
     }
     return UNREACHABLE;
 }
@@ -55,6 +52,7 @@ facts_fini(struct facts *f)
 {
     for (size_t i = 0; i < f->count; i++) {
         free(f->rows[i].name);
+        free(f->rows[i].value);
     }
     free(f->rows);
     *f = (struct facts){0};

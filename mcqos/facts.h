@@ -20,6 +20,7 @@ struct facts {
 
 /* Adds the lines of "stats GROUP"; an empty GROUP is the plain "stats". */
 must_check enum outcome facts_ask(struct facts *f, struct link *l, const char *group);
+void facts_add(struct facts *f, const char *name, const char *value);
 void facts_fini(struct facts *f);
 
 /* The value of a name; NULL: it is not there. */

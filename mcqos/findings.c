@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "mcqos/findings.h"
+#include "mcqos/view.h"
 
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/cpumask.h"
+
 #define LOW_HEADROOM_PCT 10
 #define LONG_WAIT_PCT 5 /* of the time, without the CPU that a worker wants */
+#define LIST_BYTES 100
 
 __attribute__((format(printf, 3, 4))) static void
 add(struct view *v, const char *what, const char *format, ...)
 {
-    if (v->finding_count == VIEW_FINDINGS_MAX) {
-        return;
-    }
+    must(v->finding_count < VIEW_FINDINGS_MAX);
     struct view_finding *f = &v->findings[v->finding_count++];
     va_list args;
     va_start(args, format);
@@ -23,34 +24,32 @@ add(struct view *v, const char *what, const char *format, ...)
     va_end(args);
 }
 
-/* "bulk 1,200, small 30": the classes with a rate of this counter. Returns their sum. */
-static double
-classes_of(const struct view *v, const char *counter, char *dst, size_t cap)
+/* "bulk 1,200, small 30": the classes with a rate of this counter. False: there are none. */
+static bool
+find_classes(const struct view *v, const char *counter, char dst[LIST_BYTES])
 {
     char n[VIEW_NUMBER];
-    double sum = 0;
     size_t len = 0;
-    *dst = '\0';
-    for (unsigned i = 0; i < VIEW_CLASSES; i++) {
-        double rate = view_rate(v, "%s_%s", counter, v->classes[i].name);
-        if (rate > 0) {
-            len += (size_t)snprintf(dst + len, cap - len, "%s%s %s", len > 0 ? ", " : "",
-                                    v->classes[i].name, view_count(rate, n));
-            sum += rate;
+    for (unsigned i = 0; i < v->classes.count; i++) {
+        const char *name = v->classes.rows[i].name;
+        double rate = view_rate(v, "%s_%s", counter, name);
+        if (rate > 0 && len < LIST_BYTES) {
+            len += (size_t)snprintf(dst + len, LIST_BYTES - len, "%s%s %s",
+                                    len > 0 ? ", " : "", name, view_count(rate, n));
         }
     }
-    return sum;
+    return len > 0;
 }
 
 /* What a higher limit would change. */
 static const char *
-if_raised(const struct view *v, char dst[128])
+if_raised(const struct view *v, char dst[LIST_BYTES])
 {
     char n[VIEW_NUMBER];
     if (isnan(v->headroom_pct) || v->headroom_pct < LOW_HEADROOM_PCT) {
         return "a higher limit would not help: the workers have no time left";
     }
-    snprintf(dst, 128, "a higher one (mcqos limit) would admit up to %s more",
+    snprintf(dst, LIST_BYTES, "a higher one (mcqos limit) would admit up to %s more",
              view_count(fmax(0, v->capacity - v->requests), n));
     return dst;
 }
@@ -58,30 +57,23 @@ if_raised(const struct view *v, char dst[128])
 static void
 check_limits(struct view *v)
 {
-    char classes[100], more[128], n[VIEW_NUMBER];
-    if (classes_of(v, "qps_rejected", classes, sizeof classes) > 0) {
+    char classes[LIST_BYTES], more[LIST_BYTES], n[VIEW_NUMBER];
+    if (find_classes(v, "qps_rejected", classes)) {
         add(v, "limit_refuses", "requests are refused by a limit: %s a second; %s",
             classes, if_raised(v, more));
     }
-    if (classes_of(v, "qps_delayed", classes, sizeof classes) > 0) {
+    if (find_classes(v, "qps_delayed", classes)) {
         double p99 = facts_number(v->now, "qps_delay_p99_us");
         add(v, "limit_delays", "requests wait for a limit: %s a second (p99 %s); %s",
             classes, view_time(p99, n), if_raised(v, more));
     }
-    if (classes_of(v, "qps_would_limit", classes, sizeof classes) > 0) {
+    if (find_classes(v, "qps_would_limit", classes)) {
         add(v, "limit_would", "dry run: the limits would hold %s a second", classes);
     }
-}
-
-static void
-check_slo(struct view *v)
-{
-    char classes[100];
-    if (classes_of(v, "slo_shed", classes, sizeof classes) > 0) {
+    if (find_classes(v, "slo_shed", classes)) {
         add(v, "slo_refuses",
             "requests are refused to keep the target of waiting times: %s a second; a "
-            "longer "
-            "target (mcqos slo) or more CPU admits them",
+            "longer target (mcqos slo) or more CPU admits them",
             classes);
     }
 }
@@ -92,8 +84,7 @@ check_room(struct view *v)
     if (v->headroom_pct < LOW_HEADROOM_PCT) {
         add(v, "no_headroom",
             "the workers have %.1f %% of their time left: requests queue; more workers "
-            "(-t), "
-            "CPUs or servers help",
+            "(-t), CPUs or servers help",
             fmax(0, v->headroom_pct));
     }
     if (view_rate(v, "rejected_connections") > 0 ||
@@ -105,26 +96,34 @@ check_room(struct view *v)
     }
 }
 
+/* All workers of a kind in one sentence: there may be many. */
 static void
 check_workers(struct view *v)
 {
-    for (unsigned i = 0; i < v->worker_count; i++) {
-        const struct view_worker *w = &v->workers[i];
-        char cpu[VIEW_NUMBER] = "a CPU";
-        if (w->cpu >= 0) {
-            snprintf(cpu, sizeof cpu, "CPU %d", w->cpu);
+    struct cpumask waiting = {0}, moved = {0}; /* numbers of workers */
+    char list[LIST_BYTES];
+    double longest = 0;
+    for (unsigned i = 0; i < v->workers.count; i++) {
+        const struct view_row *w = &v->workers.rows[i];
+        if (w->cells[WORKER_WAITING] > LONG_WAIT_PCT) {
+            longest = fmax(longest, w->cells[WORKER_WAITING]);
+            cpumask_add(&waiting, i);
         }
-        if (w->waiting_pct > LONG_WAIT_PCT) {
-            add(v, "cpu_wait",
-                "worker %u waits for %s %.0f %% of the time: other programs run there; "
-                "move "
-                "them, or see --sched, --balance",
-                w->number, cpu, w->waiting_pct);
+        if (strcmp(w->note, "moved") == 0) {
+            cpumask_add(&moved, i);
         }
-        if (strcmp(w->place, "moved") == 0) {
-            add(v, "moved", "worker %u was moved off %s from outside (taskset, cpuset)",
-                w->number, cpu);
-        }
+    }
+    if (cpumask_count(&waiting) > 0) {
+        cpumask_describe(&waiting, list, sizeof list);
+        add(v, "cpu_wait",
+            "worker %s waits for a CPU, up to %.0f %% of the time: other programs run "
+            "there; move them, or see --sched, --balance",
+            list, longest);
+    }
+    if (cpumask_count(&moved) > 0) {
+        cpumask_describe(&moved, list, sizeof list);
+        add(v, "moved", "worker %s was moved off its CPU from outside (taskset, cpuset)",
+            list);
     }
 }
 
@@ -153,10 +152,9 @@ check_placement(struct view *v)
 }
 
 void
-findings_add(struct view *v)
+view_find(struct view *v)
 {
     check_limits(v);
-    check_slo(v);
     check_room(v);
     check_workers(v);
     check_placement(v);

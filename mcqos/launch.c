@@ -18,19 +18,20 @@
 #define LINE_MAX_BYTES 1024
 #define EXIT_NOT_STARTED 127
 
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+
 struct process {
     pid_t pid; /* 0: it has ended, or never began */
-    int pipe;  /* what it prints; -1: no more */
     size_t len;
-    char line[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES]; /* what it prints */
 };
 
 struct launched {
     const struct layout *layout;
     struct process *processes;
-    struct pollfd *polls; /* of the pipes, and of the signals */
+    struct pollfd *polls; /* of their pipes; the last one: of the signals */
+    unsigned left;        /* processes and pipes */
     sigset_t before;
-    int signals;
     bool is_stopping, has_failed;
 };
 
@@ -99,10 +100,12 @@ start(struct launched *all, unsigned n)
         become(all, &all->layout->instances[n], parent, ends[1]);
     }
     close(ends[1]);
-    p->pipe = ends[0];
+    all->polls[n].fd = ends[0];
+    all->left += 2;
     if (p->pid < 0) {
-        p->pid = 0;
         fprintf(stderr, "mcqos: fork: %s\n", strerror(errno));
+        p->pid = 0;
+        all->left--;
         return false;
     }
     return true;
@@ -124,10 +127,7 @@ pass_on(struct launched *all, unsigned n)
 {
     struct process *p = &all->processes[n];
     char buf[LINE_MAX_BYTES];
-    ssize_t got = read(p->pipe, buf, sizeof buf);
-    if (got < 0 && errno == EINTR) {
-        return;
-    }
+    ssize_t got = read(all->polls[n].fd, buf, sizeof buf);
     for (ssize_t i = 0; i < got; i++) {
         if (buf[i] != '\n') {
             p->line[p->len++] = buf[i];
@@ -136,12 +136,13 @@ pass_on(struct launched *all, unsigned n)
             put_line(all, n);
         }
     }
-    if (got <= 0) {
+    if (got == 0 || (got < 0 && errno != EINTR)) {
         if (p->len > 0) {
             put_line(all, n);
         }
-        close(p->pipe);
-        p->pipe = -1;
+        close(all->polls[n].fd);
+        all->polls[n].fd = -1;
+        all->left--;
     }
 }
 
@@ -159,73 +160,48 @@ stop_all(struct launched *all)
 static void
 tell_end(struct launched *all, unsigned n, int status)
 {
-    unsigned port = all->layout->instances[n].port;
-    bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (is_well && all->is_stopping) {
+    bool is_killed = WIFSIGNALED(status);
+    int number = is_killed ? WTERMSIG(status) : WEXITSTATUS(status);
+    if (number == 0 && all->is_stopping) {
         return;
     }
+    fprintf(stderr, "mcqos: the server on port %u %s %d%s\n",
+            all->layout->instances[n].port,
+            is_killed ? "was ended by signal" : "ended with status", number,
+            all->is_stopping ? "" : "; stopping the others");
     all->has_failed = true;
-    if (WIFSIGNALED(status)) {
-        fprintf(stderr, "mcqos: the server on port %u was ended by signal %d%s\n", port,
-                WTERMSIG(status), all->is_stopping ? "" : "; stopping the others");
-    } else {
-        fprintf(stderr, "mcqos: the server on port %u ended with status %d%s\n", port,
-                WEXITSTATUS(status), all->is_stopping ? "" : "; stopping the others");
-    }
     if (!all->is_stopping) {
         stop_all(all);
     }
 }
 
 static void
-collect(struct launched *all)
+hear_signals(struct launched *all, int fd)
 {
+    struct signalfd_siginfo info;
     int status;
+    if (read(fd, &info, sizeof info) != sizeof info) {
+        return;
+    }
+    if (info.ssi_signo != SIGCHLD) {
+        stop_all(all);
+        return;
+    }
     for (unsigned n = 0; n < all->layout->count; n++) {
         struct process *p = &all->processes[n];
         if (p->pid > 0 && waitpid(p->pid, &status, WNOHANG) == p->pid) {
             p->pid = 0;
+            all->left--;
             tell_end(all, n, status);
         }
     }
 }
 
 static void
-hear_signals(struct launched *all)
-{
-    struct signalfd_siginfo info;
-    if (read(all->signals, &info, sizeof info) != sizeof info) {
-        return;
-    }
-    if (info.ssi_signo == SIGCHLD) {
-        collect(all);
-    } else {
-        stop_all(all);
-    }
-}
-
-/* Of processes and pipes, what is still there. */
-static bool
-has_any(const struct launched *all)
-{
-    for (unsigned n = 0; n < all->layout->count; n++) {
-        if (all->processes[n].pid > 0 || all->processes[n].pipe >= 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void
 loop(struct launched *all)
 {
     unsigned count = all->layout->count;
-    while (has_any(all)) {
-        for (unsigned n = 0; n < count; n++) {
-            all->polls[n] =
-                (struct pollfd){.fd = all->processes[n].pipe, .events = POLLIN};
-        }
-        all->polls[count] = (struct pollfd){.fd = all->signals, .events = POLLIN};
+    while (all->left > 0) {
         if (poll(all->polls, count + 1, -1) < 0) {
             must(errno == EINTR);
             continue;
@@ -236,41 +212,41 @@ loop(struct launched *all)
             }
         }
         if (all->polls[count].revents != 0) {
-            hear_signals(all);
+            hear_signals(all, all->polls[count].fd);
         }
     }
 }
 
-int
+enum outcome
 launch(const struct layout *layout)
 {
+    unsigned count = layout->count;
     struct launched all = {
         .layout = layout,
-        .processes = calloc(layout->count, sizeof *all.processes),
-        .polls = calloc(layout->count + 1, sizeof *all.polls),
+        .processes = calloc(count, sizeof *all.processes),
+        .polls = calloc(count + 1, sizeof *all.polls),
     };
     sigset_t heard;
     must(all.processes != NULL && all.polls != NULL);
     sigemptyset(&heard);
-    sigaddset(&heard, SIGINT);
-    sigaddset(&heard, SIGTERM);
-    sigaddset(&heard, SIGHUP);
-    sigaddset(&heard, SIGCHLD);
-    must(sigprocmask(SIG_BLOCK, &heard, &all.before) == 0);
-    all.signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
-    must(all.signals >= 0);
-    for (unsigned n = 0; n < layout->count; n++) {
-        all.processes[n].pipe = -1;
+    for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        sigaddset(&heard, signals[i]);
     }
-    for (unsigned n = 0; n < layout->count && !all.has_failed; n++) {
+    must(sigprocmask(SIG_BLOCK, &heard, &all.before) == 0);
+    for (unsigned n = 0; n <= count; n++) {
+        all.polls[n] = (struct pollfd){.fd = -1, .events = POLLIN};
+    }
+    all.polls[count].fd = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    must(all.polls[count].fd >= 0);
+    for (unsigned n = 0; n < count && !all.has_failed; n++) {
         all.has_failed = !start(&all, n);
     }
     if (all.has_failed) {
         stop_all(&all);
     }
     loop(&all);
-    close(all.signals);
+    close(all.polls[count].fd);
     free(all.processes);
     free(all.polls);
-    return all.has_failed;
+    return all.has_failed ? REFUSED : DONE;
 }

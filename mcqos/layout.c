@@ -10,27 +10,6 @@
 #include "base/json.h"
 #include "mcqos/command.h"
 
-static uint64_t
-memory_of_all(const struct layout *l)
-{
-    uint64_t sum = 0;
-    for (unsigned n = 0; n < l->count; n++) {
-        sum += l->instances[n].memory_mb;
-    }
-    return sum;
-}
-
-static bool
-has_shares(const struct layout *l)
-{
-    for (unsigned n = 1; n < l->count; n++) {
-        if (l->instances[n].share != l->instances[0].share) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A word as a shell reads it. */
 static void
 put_word(const char *word, FILE *out)
@@ -64,111 +43,126 @@ put_command(const struct layout *l, const struct layout_instance *i, FILE *out)
     }
 }
 
+/* How clients call the server: the address without its tags, an IPv6 address in brackets. */
+static void
+put_address(const struct layout *l, const struct layout_instance *i, FILE *out)
+{
+    const char *host = l->options->layout.listen;
+    int len = (int)strcspn(host, ";");
+    bool is_bare = *host != '[' && memchr(host, ':', (size_t)len) != NULL;
+    fprintf(out, is_bare ? "[%.*s]:%u" : "%.*s:%u", len, host, i->port);
+}
+
 /* "127.0.0.1:11211,127.0.0.1:11212", with weights behind where they differ. */
 static void
-put_servers(const struct layout *l, FILE *out)
+put_servers(const struct layout *l, const struct layout_instance *i, FILE *out)
+{
+    put_address(l, i, out);
+    if (l->has_shares) {
+        fprintf(out, ":%u", i->share);
+    }
+    fputs(i + 1 < l->instances + l->count ? "," : "", out);
+}
+
+static void
+put_nutcracker(const struct layout *l, const struct layout_instance *i, FILE *out)
+{
+    if (i == l->instances) {
+        fputs("layout:\n  listen: 127.0.0.1:22121\n  hash: md5\n  distribution: ketama\n"
+              "  auto_eject_hosts: false\n  timeout: 400\n  servers:\n",
+              out);
+    }
+    fputs("   - ", out);
+    put_address(l, i, out);
+    fprintf(out, ":%u\n", i->share);
+}
+
+typedef void put_instance(const struct layout *l, const struct layout_instance *i,
+                          FILE *out);
+
+static void
+put_each(const struct layout *l, put_instance *put, FILE *out)
 {
     for (unsigned n = 0; n < l->count; n++) {
-        const struct layout_instance *i = &l->instances[n];
-        fprintf(out, "%s%s:%u", n > 0 ? "," : "", l->options->layout.listen, i->port);
-        if (has_shares(l)) {
-            fprintf(out, ":%u", i->share);
-        }
+        put(l, &l->instances[n], out);
     }
 }
 
 static void
-put_nutcracker(const struct layout *l, FILE *out)
+put_process(const struct layout *l, const struct layout_instance *i, FILE *out)
 {
-    fputs("layout:\n  listen: 127.0.0.1:22121\n  hash: md5\n  distribution: ketama\n"
-          "  auto_eject_hosts: false\n  timeout: 400\n  servers:\n",
-          out);
-    for (unsigned n = 0; n < l->count; n++) {
-        fprintf(out, "   - %s:%u:%u\n", l->options->layout.listen, l->instances[n].port,
-                l->instances[n].share);
-    }
+    fprintf(out, "# port %u: socket %d, core %d, node %d, CPU %s\n", i->port, i->socket,
+            i->core, i->node, i->list);
+    put_command(l, i, out);
+    fputc('\n', out);
 }
 
 static void
 print_text(const struct layout *l)
 {
-    const struct layout_instance *i = l->instances;
-    printf("# %s: %u processes, %llu MB in all\n", l->shape, l->count,
-           (unsigned long long)memory_of_all(l));
-    for (; i < l->instances + l->count; i++) {
-        printf("# port %u: socket %d, core %d, node %d, CPU %s\n", i->port, i->socket,
-               i->core, i->node, i->list);
-        put_command(l, i, stdout);
-        putchar('\n');
-    }
+    printf("# %s: %u process%s, %llu MB in all\n", l->shape, l->count,
+           l->count == 1 ? "" : "es", (unsigned long long)l->memory_mb);
+    put_each(l, put_process, stdout);
     puts("\n# servers, for clients with weighted ketama");
-    put_servers(l, stdout);
+    put_each(l, put_servers, stdout);
     puts("\n\n# nutcracker.yml");
-    put_nutcracker(l, stdout);
+    put_each(l, put_nutcracker, stdout);
 }
 
-/* What a writer writes, as text. */
-static char *
-text_of(void (*write)(const struct layout *, FILE *), const struct layout *l)
+/* A member with what `put` writes of one instance, or, NULL, of each. */
+static void
+put_text(struct json *j, const char *name, const struct layout *l, put_instance *put,
+         const struct layout_instance *i)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     must(out != NULL);
-    write(l, out);
+    if (i != NULL) {
+        put(l, i, out);
+    } else {
+        put_each(l, put, out);
+    }
     must(fclose(out) == 0);
-    return text;
-}
-
-static void
-put_instance(const struct layout *l, const struct layout_instance *i, struct json *j)
-{
-    char *command = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&command, &len);
-    must(out != NULL);
-    put_command(l, i, out);
-    must(fclose(out) == 0);
-    json_object_of(j, NULL, JSON("port", i->port), JSON("socket", (double)i->socket),
-                   JSON("core", (double)i->core), JSON("node", (double)i->node),
-                   JSON("cpus", (const char *)i->list), JSON("threads", i->threads),
-                   JSON("memory_mb", i->memory_mb), JSON("share", i->share),
-                   JSON("command", (const char *)command));
-    free(command);
+    json_put(j, JSON(name, text));
+    free(text);
 }
 
 static void
 print_json(const struct layout *l)
 {
-    struct json j;
-    char *servers = text_of(put_servers, l), *nutcracker = text_of(put_nutcracker, l);
-    json_init(&j, stdout);
-    json_open(&j, NULL, '{');
-    json_put(&j, JSON("mcqos", COMMAND_SCHEMA), JSON("layout", l->shape),
-             JSON("memory_mb", memory_of_all(l)));
-    json_open(&j, "instances", '[');
-    for (unsigned n = 0; n < l->count; n++) {
-        put_instance(l, &l->instances[n], &j);
+    struct json room, *j = &room;
+    json_init(j, stdout);
+    json_open(j, NULL, '{');
+    json_put(j, JSON("mcqos", COMMAND_SCHEMA), JSON("layout", l->shape),
+             JSON("memory_mb", l->memory_mb));
+    json_open(j, "instances", '[');
+    for (const struct layout_instance *i = l->instances; i < l->instances + l->count;
+         i++) {
+        json_open(j, NULL, '{');
+        json_put(j, JSON("port", i->port), JSON("socket", (double)i->socket),
+                 JSON("core", (double)i->core), JSON("node", (double)i->node),
+                 JSON("cpus", i->list), JSON("threads", i->threads),
+                 JSON("memory_mb", i->memory_mb), JSON("share", i->share));
+        put_text(j, "command", l, put_command, i);
+        json_close(j, '}');
     }
-    json_close(&j, ']');
-    json_put(&j, JSON("servers", (const char *)servers),
-             JSON("nutcracker", (const char *)nutcracker));
-    json_close(&j, '}');
-    free(servers);
-    free(nutcracker);
+    json_close(j, ']');
+    put_text(j, "servers", l, put_servers, NULL);
+    put_text(j, "nutcracker", l, put_nutcracker, NULL);
+    json_close(j, '}');
 }
 
 static enum outcome
 carry_out(const struct layout *l, bool is_run, struct link *link)
 {
     const struct options *o = l->options;
+    bool is_plan = o->layout.machine != NULL || o->is_json || o->layout.units != NULL;
     if (is_run) {
-        if (o->layout.machine != NULL || o->is_json || o->layout.units != NULL) {
-            snprintf(link->why, sizeof link->why,
-                     "run goes with neither --machine nor --json nor --units");
-            return USAGE;
-        }
-        return launch(l) == 0 ? DONE : REFUSED;
+        return is_plan ? link_explain(link, USAGE,
+                                      "run goes with neither --machine nor --json nor "
+                                      "--units")
+                       : launch(l);
     }
     if (o->layout.units != NULL && !units_write(l, link->why)) {
         return REFUSED;
@@ -186,16 +180,14 @@ layout_run(const struct options *o, struct link *link)
 {
     struct layout l;
     bool is_run = o->count > 2 && strcmp(o->words[2], "run") == 0;
-    enum outcome outcome = USAGE;
     if (o->count > 2 && !is_run && o->words[2][0] != '-') {
-        snprintf(link->why, sizeof link->why,
-                 "\"%s\": behind the shape come run, or -- and options of the servers",
-                 o->words[2]);
-        return USAGE;
+        return link_explain(link, USAGE,
+                            "\"%s\": behind the shape come run, or -- and options of the "
+                            "servers",
+                            o->words[2]);
     }
-    if (layout_plan(&l, o, is_run, link->why)) {
-        outcome = carry_out(&l, is_run, link);
-    }
+    enum outcome outcome =
+        layout_plan(&l, o, is_run, link->why) ? carry_out(&l, is_run, link) : USAGE;
     layout_fini(&l);
     return outcome;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/cpumask.h"
+#include "mcqos/link.h"
 #include "mcqos/options.h"
 
 #define LAYOUT_CPUS_MAX 512
@@ -32,6 +33,8 @@ struct layout {
     unsigned more; /* place of the first word that is passed on to the servers */
     struct layout_instance *instances;
     unsigned count;
+    bool has_shares; /* which differ */
+    uint64_t memory_mb;
 };
 
 /* Plans what the options ask for. False, with a sentence in `why`: it cannot be. */
@@ -43,8 +46,10 @@ void layout_fini(struct layout *layout);
  * by single blanks. */
 void layout_own_args(const struct layout_instance *i, char dst[LAYOUT_OWN_MAX]);
 
+/* Lines of a service that the packages have, too: its limits, and what it may not do. */
+extern const char units_hardening[];
 /* Writes units of systemd to the folder. False, with a sentence in `why`. */
 must_check bool units_write(const struct layout *layout, char why[LAYOUT_WHY_MAX]);
-/* Starts all, passes on what they print, and ends them all at SIGINT, SIGTERM or when one ends. 0
- * when all ended well after a signal; else 1, with lines on standard error. */
-must_check int launch(const struct layout *layout);
+/* Starts all, passes on what they print, and ends them all at SIGINT, SIGTERM or when one ends. DONE
+ * when all ended well after a signal; else REFUSED, with lines on standard error. */
+must_check enum outcome launch(const struct layout *layout);

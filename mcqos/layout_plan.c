@@ -64,11 +64,10 @@ plan_shape(const struct options *o, const char *shape, struct pin_plan *plan, ch
     struct cpumask mask = {0};
     struct pin_spec spec = {0};
     const char *wrong = pin_spec_parse(&spec, shape);
-    bool is_planned = false;
-    if (wrong != NULL || spec.policy != PIN_SHAPE) {
-        topo_fail(why, LAYOUT_WHY_MAX, "%s: %s", shape,
-                  wrong != NULL ? wrong
-                                : "a layout is a shape such as 2s3c2t or 2s3,6c2t");
+    bool is_planned = false, is_shape = *shape >= '0' && *shape <= '9';
+    if (wrong != NULL || !is_shape) {
+        topo_fail(why, LAYOUT_WHY_MAX, "\"%s\": %s", shape,
+                  is_shape ? wrong : "a layout is a shape such as 2s3c2t or 2s3,6c2t");
     } else if (find_cpus(o, &all, &mask, why) &&
                pin_plan_on(&spec, 1, &all, &mask, plan, why, LAYOUT_WHY_MAX)) {
         unsigned capacity = plan->capacity;
@@ -129,12 +128,14 @@ divide(struct layout *l, const struct shares *shares, char *why)
     for (unsigned n = 0; n < l->count; n++) {
         l->instances[n].share = shares->each[n % shares->count];
         sum += l->instances[n].share;
+        l->has_shares |= l->instances[n].share != l->instances[0].share;
     }
     for (unsigned n = 0; n < l->count; n++) {
         struct layout_instance *i = &l->instances[n];
         i->port = (unsigned)o->port + n;
         i->memory_mb = all == 0 ? (uint64_t)DEFAULT_MB * l->count * i->share / sum
                                 : all * i->share / sum;
+        l->memory_mb += i->memory_mb;
         if (i->memory_mb == 0) {
             return topo_fail(why, LAYOUT_WHY_MAX,
                              "--memory=%llu is less than 1 MB for each of %u processes",

@@ -5,29 +5,34 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/num.h"
+
 #define DEFAULT_PORT "11211"
 #define HOST_MAX 256
-#define PORT_MAX 16
 #define SHOWN_MAX 120 /* bytes of an answer that a message shows */
 
-/* Ends the link, with the sentence why. */
-__attribute__((format(printf, 2, 3))) static bool
-fail(struct link *l, const char *format, ...)
+#define USEC_PER_SEC (NSEC_PER_SEC / NSEC_PER_USEC)
+
+/* Ends the link, with the sentence why; false. */
+#define fail(l, ...)                                                                     \
+    ((void)link_explain(l, UNREACHABLE, __VA_ARGS__), link_close(l), false)
+
+enum outcome
+link_explain(struct link *l, enum outcome outcome, const char *format, ...)
 {
     va_list args;
-    link_close(l);
     va_start(args, format);
     vsnprintf(l->why, sizeof l->why, format, args);
     va_end(args);
-    return false;
+    return outcome;
 }
 
 void
@@ -39,59 +44,46 @@ link_close(struct link *l)
     l->fd = -1;
 }
 
-/* True when the descriptor is ready before the deadline. */
+/* How long the next call may wait. False: the deadline is over. */
 static bool
-wait_for(struct link *l, short events)
+limit_wait(struct link *l, int direction)
 {
-    struct pollfd p = {.fd = l->fd, .events = events};
-    for (;;) {
+    struct timeval left = {0}; /* for ever */
+    if (l->deadline != 0) {
         nsec_t now = clock_now();
-        if (l->deadline != 0 && now >= l->deadline) {
+        if (now >= l->deadline) {
             return fail(l,
                         "no answer from %s within %g s: it is overloaded, stopped or not "
                         "a memcached (--timeout=SECONDS waits longer)",
                         l->server, (double)l->timeout / (double)NSEC_PER_SEC);
         }
-        int ms = l->deadline == 0 ? -1 : (int)((l->deadline - now) / NSEC_PER_MSEC) + 1;
-        int ready = poll(&p, 1, ms);
-        if (ready > 0) {
-            return true;
-        }
-        if (ready < 0 && errno != EINTR) {
-            return fail(l, "poll: %s", strerror(errno));
-        }
+        nsec_t us = (l->deadline - now) / NSEC_PER_USEC + 1;
+        left = (struct timeval){(time_t)(us / USEC_PER_SEC),
+                                (suseconds_t)(us % USEC_PER_SEC)};
     }
+    return setsockopt(l->fd, SOL_SOCKET, direction, &left, sizeof left) == 0 ||
+           fail(l, "a time limit of a socket: %s", strerror(errno));
 }
 
 /* ---- connecting ----------------------------------------------------------------------- */
-
-static int
-finish_connect(struct link *l)
-{
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (!wait_for(l, POLLOUT)) {
-        return ETIMEDOUT;
-    }
-    return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 ? errno : error;
-}
 
 /* 0, or the errno. */
 static int
 connect_to(struct link *l, int family, const struct sockaddr *address, socklen_t len)
 {
-    l->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    l->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (l->fd < 0) {
         return errno;
     }
-    int error = connect(l->fd, address, len) == 0 ? 0 : errno;
-    if (error == EINPROGRESS) {
-        error = finish_connect(l);
+    if (!limit_wait(l, SO_SNDTIMEO)) {
+        return ETIMEDOUT;
     }
+    int error = connect(l->fd, address, len) == 0 ? 0 : errno;
     if (error != 0) {
         link_close(l);
     }
-    return error;
+    /* What is still under way when the time is over. */
+    return error == EINPROGRESS || error == EAGAIN ? ETIMEDOUT : error;
 }
 
 static bool
@@ -114,7 +106,7 @@ open_path(struct link *l, const char *path)
 
 /* "host", "host:port", "[v6]", "[v6]:port" or "v6". */
 static bool
-split(const char *server, char host[HOST_MAX], char port[PORT_MAX])
+split(const char *server, char host[HOST_MAX], const char **port)
 {
     const char *colon = strrchr(server, ':'), *begin = server;
     const char *end = server + strlen(server);
@@ -130,33 +122,26 @@ split(const char *server, char host[HOST_MAX], char port[PORT_MAX])
     } else {
         colon = NULL;
     }
-    const char *service = colon != NULL ? colon + 1 : DEFAULT_PORT;
-    if (end == begin || end - begin >= HOST_MAX || *service == '\0' ||
-        strlen(service) >= PORT_MAX) {
-        return false;
-    }
+    *port = colon != NULL ? colon + 1 : DEFAULT_PORT;
     snprintf(host, HOST_MAX, "%.*s", (int)(end - begin), begin);
-    snprintf(port, PORT_MAX, "%s", service);
-    return true;
+    return end > begin && end - begin < HOST_MAX && num_may_be_port(*port, strlen(*port));
 }
 
 static bool
 open_host(struct link *l, const char *server)
 {
-    char host[HOST_MAX], port[PORT_MAX];
+    char host[HOST_MAX];
+    const char *port;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    if (!split(server, host, port)) {
+    bool is_one = split(server, host, &port);
+    int error = 0, rc = is_one ? getaddrinfo(host, port, &hints, &list) : 0;
+    if (!is_one || rc != 0) {
         return fail(
             l,
-            "%s is no server: write HOST, HOST:PORT, [V6]:PORT or the path of a UNIX "
-            "socket",
-            server);
+            "%s is no server%s%s: write HOST, HOST:PORT, [V6]:PORT or the path of a "
+            "UNIX socket, with a slash",
+            server, rc != 0 ? ", " : "", rc != 0 ? gai_strerror(rc) : "");
     }
-    int rc = getaddrinfo(host, port, &hints, &list);
-    if (rc != 0) {
-        return fail(l, "%s port %s: %s", host, port, gai_strerror(rc));
-    }
-    int error = 0;
     for (const struct addrinfo *a = list; a != NULL && l->fd < 0; a = a->ai_next) {
         error = connect_to(l, a->ai_family, a->ai_addr, a->ai_addrlen);
     }
@@ -184,30 +169,27 @@ link_open(struct link *l, const char *server, nsec_t timeout)
 /* ---- questions and answers ------------------------------------------------------------ */
 
 bool
-link_ask(struct link *l, const char *format, ...)
+link_ask(struct link *l, const char *question)
 {
     char line[LINK_WHY_MAX];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(line, sizeof line - 2, format, args);
-    va_end(args);
+    int len = snprintf(line, sizeof line, "%s\r\n", question);
     if (l->fd < 0) {
         return false; /* why is known */
     }
-    if (len < 0 || (size_t)len >= sizeof line - 2 || strpbrk(line, "\r\n") != NULL) {
+    if (len < 0 || (size_t)len >= sizeof line ||
+        strcspn(line, "\r\n") + 2 != (size_t)len) {
         return fail(l, "the command is too long, or has a line end in it");
     }
-    memcpy(line + len, "\r\n", 2);
     l->deadline = clock_now() + l->timeout;
-    for (size_t sent = 0, all = (size_t)len + 2; sent < all;) {
-        ssize_t n = send(l->fd, line + sent, all - sent, MSG_NOSIGNAL);
-        if (n >= 0) {
-            sent += (size_t)n;
-        } else if (errno != EAGAIN && errno != EINTR) {
-            return fail(l, "%s does not take a command: %s", l->server, strerror(errno));
-        } else if (!wait_for(l, POLLOUT)) {
+    for (size_t sent = 0; sent < (size_t)len;) {
+        if (!limit_wait(l, SO_SNDTIMEO)) {
             return false;
         }
+        ssize_t n = send(l->fd, line + sent, (size_t)len - sent, MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return fail(l, "%s does not take a command: %s", l->server, strerror(errno));
+        }
+        sent += n > 0 ? (size_t)n : 0;
     }
     return true;
 }
@@ -221,7 +203,7 @@ link_wait_forever(struct link *l)
 static bool
 fill(struct link *l)
 {
-    for (;;) {
+    while (limit_wait(l, SO_RCVTIMEO)) {
         ssize_t n = recv(l->fd, l->buf + l->len, sizeof l->buf - l->len, 0);
         if (n > 0) {
             l->len += (size_t)n;
@@ -237,26 +219,17 @@ fill(struct link *l)
         if (errno != EAGAIN && errno != EINTR) {
             return fail(l, "%s does not answer: %s", l->server, strerror(errno));
         }
-        if (!wait_for(l, POLLIN)) {
-            return false;
-        }
     }
+    return false;
 }
 
-/* Nothing that a terminal obeys. */
-static char *
-clean(char *line, char *end)
+char *
+link_clean(char *text, size_t len)
 {
-    if (end > line && end[-1] == '\r') {
-        end--;
+    for (char *p = text; p < text + len; p++) {
+        *p = *p < ' ' || *p > '~' ? '?' : *p;
     }
-    *end = '\0';
-    for (char *p = line; p < end; p++) {
-        if (*p < ' ' || *p > '~') {
-            *p = '?';
-        }
-    }
-    return line;
+    return text;
 }
 
 char *
@@ -268,16 +241,21 @@ link_line(struct link *l)
         if (end != NULL) {
             char *line = l->buf + l->at;
             l->at = (size_t)(end - l->buf) + 1;
-            return clean(line, end);
+            end -= end > line && end[-1] == '\r';
+            *end = '\0';
+            return link_clean(line, (size_t)(end - line));
         }
         searched = l->len - l->at;
         memmove(l->buf, l->buf + l->at, searched);
         l->len = searched;
         l->at = 0;
-        if (l->len == sizeof l->buf) {
-            fail(l, "%s answers with a line of more than %d bytes: it is no memcached",
-                 l->server, LINK_LINE_MAX);
-        } else if (!fill(l)) {
+        bool has_more =
+            l->len < sizeof l->buf
+                ? fill(l)
+                : fail(l,
+                       "%s answers with a line of more than %d bytes: it is no memcached",
+                       l->server, LINK_LINE_MAX);
+        if (!has_more) {
             break;
         }
     }
@@ -287,23 +265,51 @@ link_line(struct link *l)
 char *
 link_word(struct link *l, const char *question)
 {
-    return link_ask(l, "%s", question) ? link_line(l) : NULL;
+    return link_ask(l, question) ? link_line(l) : NULL;
+}
+
+/* The address of one end, as text. */
+static bool
+name_of(const struct link *l, int (*ask)(int, struct sockaddr *, socklen_t *),
+        char host[NI_MAXHOST])
+{
+    struct sockaddr_storage address;
+    socklen_t len = sizeof address;
+    return ask(l->fd, (struct sockaddr *)&address, &len) == 0 &&
+           getnameinfo((struct sockaddr *)&address, len, host, NI_MAXHOST, NULL, 0,
+                       NI_NUMERICHOST) == 0;
+}
+
+bool
+link_is_local(const struct link *l)
+{
+    char here[NI_MAXHOST], there[NI_MAXHOST];
+    return strchr(l->server, '/') != NULL ||
+           (name_of(l, getsockname, here) && name_of(l, getpeername, there) &&
+            (strcmp(here, there) == 0 || strncmp(there, "127.", strlen("127.")) == 0));
 }
 
 enum outcome
 link_refused(struct link *l, const char *question, const char *answer)
 {
-    if (strncmp(answer, "CLIENT_ERROR ", strlen("CLIENT_ERROR ")) == 0) {
-        snprintf(l->why, sizeof l->why, "%s refuses \"%s\": %.*s", l->server, question,
-                 SHOWN_MAX * 3, answer + strlen("CLIENT_ERROR "));
-    } else if (strcmp(answer, "ERROR") == 0) {
-        snprintf(
-            l->why, sizeof l->why,
-            "%s does not know \"%s\": it is not memcached-qos, or too old for this mcqos",
-            l->server, question);
-    } else {
-        snprintf(l->why, sizeof l->why, "%s answers \"%s\" with: %.*s", l->server,
-                 question, SHOWN_MAX, answer);
+    const char *server = l->server, *refusal = answer + strlen("CLIENT_ERROR ");
+    if (strcmp(answer, "CLIENT_ERROR unauthenticated") == 0) {
+        return link_explain(l, REFUSED,
+                            "%s wants a password (-Y, -S), and mcqos has none to give: "
+                            "statistics are on the listener of --admin",
+                            server);
     }
-    return REFUSED;
+    if (strncmp(answer, "CLIENT_ERROR ", strlen("CLIENT_ERROR ")) == 0) {
+        return link_explain(l, REFUSED, "%s refuses \"%s\": %.*s", server, question,
+                            SHOWN_MAX * 3, refusal);
+    }
+    if (strcmp(answer, "ERROR") == 0) {
+        return link_explain(
+            l, REFUSED,
+            "%s does not know \"%s\": it is not memcached-qos, or too old "
+            "for this mcqos",
+            server, question);
+    }
+    return link_explain(l, REFUSED, "%s answers \"%s\" with: %.*s", server, question,
+                        SHOWN_MAX, answer);
 }

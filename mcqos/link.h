@@ -38,15 +38,22 @@ must_check bool link_open(struct link *l, const char *server, nsec_t timeout);
 void link_close(struct link *l);
 
 /* Asks one line; what comes until the next question has its deadline. */
-__attribute__((format(printf, 2, 3))) must_check bool link_ask(struct link *l,
-                                                               const char *format, ...);
+must_check bool link_ask(struct link *l, const char *question);
 /* From here on what comes may take any time. */
 void link_wait_forever(struct link *l);
-/* The next line without its end, where what is not printable ASCII reads as '?'; valid until the
- * next call. NULL, with l->why: there is none. */
+/* The next line without its end, cleaned; valid until the next call. NULL, with l->why: there is
+ * none. */
 must_check char *link_line(struct link *l);
 /* Asks a line and takes the first one of the answer. NULL as above. */
 must_check char *link_word(struct link *l, const char *question);
 
+/* Nothing that a terminal obeys: what is not printable ASCII becomes '?'. Returns it. */
+char *link_clean(char *text, size_t len);
+/* Whether the server is on this host, so that the numbers of processes are those of here. */
+bool link_is_local(const struct link *l);
+
+/* Writes l->why; returns the outcome. */
+__attribute__((format(printf, 3, 4))) enum outcome
+link_explain(struct link *l, enum outcome outcome, const char *format, ...);
 /* The server answered this line where another was due: writes l->why. */
 enum outcome link_refused(struct link *l, const char *question, const char *answer);

@@ -68,7 +68,7 @@ static const struct opt rows[] = {
      .help = "plan for another machine: XML of lstopo, a path with a slash in it, or such as "
              "\"pack:2 core:6 pu:2\""},
     {.name = "memcached", .kind = OPT_TEXT, OF(layout.program), .section = LAYOUT,
-     .arg = "PATH", .preset = SERVER_PATH, .help = "the server"},
+     .arg = "PATH", .preset = SERVER_PATH, .help = "the server, of layout and doctor"},
     {.name = "units", .kind = OPT_TEXT, OF(layout.units), .section = LAYOUT, .arg = "DIR",
      .help = "write units of systemd there"},
     {.letter = 'h', .name = "help", .kind = OPT_CALL, .call = call_help, .section = HELP,

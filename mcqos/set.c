@@ -7,19 +7,19 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
-#include "base/json.h"
 #include "mcqos/command.h"
 #include "mcqos/facts.h"
 
 #define QUESTION_MAX 400
 #define PATTERNS_MAX 8
+#define COLUMNS 24 /* of a setting's name */
 
 static const struct verb {
     const char *name;
     const char *usual; /* the server's command when the first word is none of `words` */
     const char *words[PATTERNS_MAX]; /* the server's commands that may be written */
-    const char
-        *settings[PATTERNS_MAX]; /* names in `stats qos` and `stats pin`, with '*' */
+    /* Names in `stats qos` and `stats pin`, with '*'. */
+    const char *settings[PATTERNS_MAX];
 } verbs[] = {
     {"limit",
      "qps_limit",
@@ -32,22 +32,11 @@ static const struct verb {
     {"pin", NULL, {"repin", "rebalance"}, {"pin_policy", "pin_layout", "pin_errors"}},
 };
 
-static const struct verb *
-find(const char *name)
-{
-    const struct verb *v = verbs;
-    while (strcmp(v->name, name) != 0) {
-        v++;
-        must(v < verbs + sizeof verbs / sizeof verbs[0]);
-    }
-    return v;
-}
-
 static bool
-is_setting(const struct verb *v, const char *name)
+is_among(const char *word, const char *const patterns[PATTERNS_MAX])
 {
-    for (unsigned i = 0; i < PATTERNS_MAX && v->settings[i] != NULL; i++) {
-        if (fnmatch(v->settings[i], name, 0) == 0) {
+    for (unsigned i = 0; i < PATTERNS_MAX && patterns[i] != NULL; i++) {
+        if (fnmatch(patterns[i], word, 0) == 0) {
             return true;
         }
     }
@@ -61,88 +50,35 @@ ask(struct facts *f, struct link *l)
     return outcome == DONE ? facts_ask(f, l, "pin") : outcome;
 }
 
-/* ---- showing -------------------------------------------------------------------------- */
-
+/* The settings, or, with `before`, those that have another value than then. */
 static void
-show(const struct options *o, const struct verb *v, const struct facts *f)
+show(const struct options *o, const struct verb *v, const struct facts *before,
+     const struct facts *now, const char *question)
 {
-    struct json j;
-    if (o->is_json) {
-        command_open_json(&j, o);
-        json_open(&j, "settings", '{');
-    }
-    for (size_t i = 0; i < f->count; i++) {
-        if (!is_setting(v, f->rows[i].name)) {
-            continue;
-        }
-        if (o->is_json) {
-            json_put(&j, JSON((const char *)f->rows[i].name, f->rows[i].value));
-        } else {
-            printf("%-24s %s\n", f->rows[i].name, f->rows[i].value);
-        }
-    }
-    if (o->is_json) {
-        json_close(&j, '}');
-        json_close(&j, '}');
-    }
-}
-
-/* ---- setting -------------------------------------------------------------------------- */
-
-/* The server's command. False, with l->why: the words are none. */
-static bool
-make_question(const struct options *o, const struct verb *v, char dst[QUESTION_MAX],
-              struct link *l)
-{
-    char words[QUESTION_MAX - 32];
-    options_join(o, 1, words, sizeof words);
-    for (unsigned i = 0; i < PATTERNS_MAX && v->words[i] != NULL; i++) {
-        if (strcmp(v->words[i], o->words[1]) == 0) {
-            snprintf(dst, QUESTION_MAX, "qos %s", words);
-            return true;
-        }
-    }
-    if (v->usual == NULL) {
-        snprintf(l->why, sizeof l->why,
-                 "\"%s\" is not known: mcqos pin repin, or mcqos pin "
-                 "rebalance [FROM TO [N]]",
-                 o->words[1]);
-        return false;
-    }
-    snprintf(dst, QUESTION_MAX, "qos %s %s", v->usual, words);
-    return true;
-}
-
-/* Shows what has another value than before. */
-static void
-show_changes(const struct options *o, const struct verb *v, const struct facts *before,
-             const struct facts *now, const char *question)
-{
-    struct json j;
+    struct json room, *j = command_open(&room, o, NULL, '\0');
     unsigned count = 0;
-    if (o->is_json) {
-        command_open_json(&j, o);
-        json_put(&j, JSON("command", question));
-        json_open(&j, "changed", '{');
+    if (j != NULL) {
+        json_put(j, JSON_IF(before != NULL, JSON("command", question)));
+        json_open(j, before != NULL ? "changed" : "settings", '{');
     }
     for (size_t i = 0; i < now->count; i++) {
         const char *name = now->rows[i].name, *value = now->rows[i].value;
-        const char *old = facts_text(before, "%s", name);
-        if (!is_setting(v, name) || (old != NULL && strcmp(old, value) == 0)) {
+        const char *old = before != NULL ? facts_text(before, "%s", name) : NULL;
+        if (!is_among(name, v->settings) || (old != NULL && strcmp(old, value) == 0)) {
             continue;
         }
         count++;
-        if (o->is_json) {
-            json_object_of(&j, name, JSON("before", old != NULL ? old : ""),
+        if (before == NULL) {
+            command_put(j, COLUMNS, name, value);
+        } else if (j != NULL) {
+            json_object_of(j, name, JSON("before", old != NULL ? old : ""),
                            JSON("after", value));
         } else {
-            printf("%-24s %s -> %s\n", name, old != NULL ? old : "-", value);
+            printf("%-*s %s -> %s\n", COLUMNS, name, old != NULL ? old : "-", value);
         }
     }
-    if (o->is_json) {
-        json_close(&j, '}');
-        json_close(&j, '}');
-    } else if (count == 0) {
+    command_close(j, '}');
+    if (j == NULL && count == 0) {
         puts("OK, and all settings are as they were");
     }
 }
@@ -151,10 +87,17 @@ static enum outcome
 change(const struct options *o, const struct verb *v, const struct facts *before,
        struct facts *now, struct link *l)
 {
-    char question[QUESTION_MAX];
-    if (!make_question(o, v, question, l)) {
-        return USAGE;
+    char words[QUESTION_MAX / 2], question[QUESTION_MAX];
+    bool is_word = is_among(o->words[1], v->words);
+    if (!is_word && v->usual == NULL) {
+        return link_explain(
+            l, USAGE,
+            "\"%s\" is not known: mcqos pin repin, or mcqos pin rebalance "
+            "[FROM TO [N]]",
+            o->words[1]);
     }
+    snprintf(question, sizeof question, "qos %s%s%s", is_word ? "" : v->usual,
+             is_word ? "" : " ", options_join(o, 1, words, sizeof words));
     const char *answer = link_word(l, question);
     if (answer == NULL) {
         return UNREACHABLE;
@@ -164,7 +107,7 @@ change(const struct options *o, const struct verb *v, const struct facts *before
     }
     enum outcome outcome = ask(now, l);
     if (outcome == DONE) {
-        show_changes(o, v, before, now, question);
+        show(o, v, before, now, question);
     }
     return outcome;
 }
@@ -172,13 +115,16 @@ change(const struct options *o, const struct verb *v, const struct facts *before
 enum outcome
 set_run(const struct options *o, struct link *l)
 {
-    const struct verb *v = find(o->words[0]);
+    const struct verb *v = verbs;
     struct facts before = {0}, now = {0};
     enum outcome outcome = ask(&before, l);
+    while (strcmp(v->name, o->words[0]) != 0) {
+        v++;
+    }
     if (outcome == DONE && o->count > 1) {
         outcome = change(o, v, &before, &now, l);
     } else if (outcome == DONE) {
-        show(o, v, &before);
+        show(o, v, NULL, &before, NULL);
     }
     facts_fini(&before);
     facts_fini(&now);
@@ -193,43 +139,33 @@ pin_run(const struct options *o, struct link *l)
 
 /* ---- reload and save ------------------------------------------------------------------ */
 
-static bool
-is_error(const char *line)
-{
-    return strcmp(line, "ERROR") == 0 ||
-           strncmp(line, "CLIENT_ERROR ", strlen("CLIENT_ERROR ")) == 0 ||
-           strncmp(line, "SERVER_ERROR ", strlen("SERVER_ERROR ")) == 0;
-}
-
 /* Lines, and behind them OK or an error. */
 enum outcome
 reload_run(const struct options *o, struct link *l)
 {
-    struct json j;
+    static const char *const errors[PATTERNS_MAX] = {"ERROR", "CLIENT_ERROR *",
+                                                     "SERVER_ERROR *"};
     char question[QUESTION_MAX];
     snprintf(question, sizeof question, "qos %s", o->words[0]);
     const char *line = link_word(l, question);
-    if (o->is_json) {
-        command_open_json(&j, o);
-        json_open(&j, "lines", '[');
-    }
-    for (; line != NULL && strcmp(line, "OK") != 0 && !is_error(line);
-         line = link_line(l)) {
-        if (o->is_json) {
-            json_put(&j, JSON(NULL, line));
-        } else {
-            puts(line);
+    bool is_done = false, has_error = false;
+    struct json room, *j = command_open(&room, o, "lines", '[');
+    for (; line != NULL; line = link_line(l)) {
+        is_done = strcmp(line, "OK") == 0;
+        has_error = is_among(line, errors);
+        if (is_done || has_error) {
+            break;
         }
+        command_put(j, 0, NULL, line);
     }
-    bool is_done = line != NULL && !is_error(line);
-    if (o->is_json) {
-        json_close(&j, ']');
-        json_put(&j, JSON("is_done", is_done));
-        json_close(&j, '}');
+    if (j != NULL) {
+        json_close(j, ']');
+        json_put(j, JSON("is_done", is_done));
+        json_close(j, '}');
     } else if (is_done) {
         puts(line);
     }
-    if (line != NULL && !is_done) {
+    if (has_error) {
         bool is_unknown = strstr(line, "usage: qos ") != NULL;
         return link_refused(l, question, is_unknown ? "ERROR" : line);
     }

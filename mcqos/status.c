@@ -11,73 +11,43 @@
 static void
 wait_seconds(double seconds)
 {
-    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) *
-                                                 (double)NSEC_PER_SEC)};
+    nsec_t ns = clock_seconds(seconds);
+    struct timespec t = {(time_t)(ns / NSEC_PER_SEC), (long)(ns % NSEC_PER_SEC)};
     while (nanosleep(&t, &t) != 0) {
-    }
-}
-
-/* All of it, or one of its tables. */
-struct parts {
-    bool has_summary, has_classes, has_workers;
-};
-
-static struct parts
-parts_of(const struct options *o)
-{
-    bool is_class = strcmp(o->words[0], "class") == 0;
-    bool is_pin = strcmp(o->words[0], "pin") == 0;
-    return (struct parts){!is_class && !is_pin, !is_pin,
-                          is_pin || (o->is_json && !is_class)};
-}
-
-static void
-print_json(const struct view *v, const struct options *o, struct parts parts)
-{
-    struct json j;
-    command_open_json(&j, o);
-    if (parts.has_summary) {
-        view_put(v, &j);
-    }
-    if (parts.has_classes) {
-        view_put_classes(v, &j);
-    }
-    if (parts.has_workers) {
-        view_put_workers(v, &j);
-    }
-    json_close(&j, '}');
-}
-
-static void
-print_text(const struct view *v, const struct options *o, struct parts parts)
-{
-    if (parts.has_summary) {
-        view_summary(v, o->server, stdout);
-    }
-    if (parts.has_classes && view_has_qos(v)) {
-        view_classes(v, !parts.has_summary, stdout);
-    }
-    if (parts.has_workers) {
-        view_workers(v, stdout);
     }
 }
 
 static enum outcome
 print(const struct view *v, const struct options *o, struct link *l)
 {
-    struct parts parts = parts_of(o);
-    if (!parts.has_summary && !view_has_qos(v)) {
-        snprintf(l->why, sizeof l->why,
-                 "%s is another memcached: it has no classes, and does not say where its "
-                 "workers "
-                 "are",
-                 o->server);
-        return REFUSED;
+    bool is_class = strcmp(o->words[0], "class") == 0;
+    bool is_pin = strcmp(o->words[0], "pin") == 0, is_all = !is_class && !is_pin;
+    struct json room, *j;
+    if (!is_all && !view_has_qos(v)) {
+        return link_explain(
+            l, REFUSED,
+            "%s is another memcached: it has no classes, and does not say "
+            "where its workers are",
+            o->server);
     }
-    if (o->is_json) {
-        print_json(v, o, parts);
-    } else {
-        print_text(v, o, parts);
+    if ((j = command_open(&room, o, NULL, '\0')) != NULL) {
+        if (is_all) {
+            view_put(v, j);
+        }
+        if (!is_pin) {
+            view_put_table(&v->classes, j);
+        }
+        if (!is_class) {
+            view_put_table(&v->workers, j);
+        }
+        json_close(j, '}');
+        return DONE;
+    }
+    if (is_all) {
+        view_summary(v, o->server, stdout);
+    }
+    if (view_has_qos(v)) {
+        view_print(v, is_pin ? &v->workers : &v->classes, !is_all, stdout);
     }
     return DONE;
 }

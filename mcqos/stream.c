@@ -5,11 +5,16 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
 #include "mcqos/command.h"
 #include "mcqos/facts.h"
 
 #define QUESTION_MAX 400
+
+static bool
+begins(const char *line, const char *start)
+{
+    return strncmp(line, start, strlen(start)) == 0;
+}
 
 /* ---- ping ----------------------------------------------------------------------------- */
 
@@ -17,27 +22,20 @@ enum outcome
 ping_run(const struct options *o, struct link *l)
 {
     nsec_t begin = clock_now();
-    const char *version = "";
-    char *line = link_open(l, o->server, clock_seconds(o->timeout))
-                     ? link_word(l, "version")
-                     : NULL;
-    double us =
-        line != NULL ? (double)(clock_now() - begin) / (double)NSEC_PER_USEC : NAN;
-    enum outcome outcome = UNREACHABLE;
-    if (line != NULL && strncmp(line, "VERSION ", strlen("VERSION ")) == 0) {
-        version = line + strlen("VERSION ");
-        outcome = DONE;
-    } else if (line != NULL) {
-        outcome = link_refused(l, "version", line);
-    }
-    if (o->is_json) {
-        struct json j;
-        command_open_json(&j, o);
-        json_put(&j, JSON("answered", line != NULL), JSON("is_well", outcome == DONE),
-                 JSON("latency_us", us), JSON("version", version),
-                 JSON("error", (const char *)l->why));
-        json_close(&j, '}');
-    } else if (outcome == DONE) {
+    struct json room, *j;
+    bool is_open = link_open(l, o->server, clock_seconds(o->timeout));
+    char *line = is_open ? link_word(l, "version") : NULL;
+    bool has_answer = line != NULL, is_well = has_answer && begins(line, "VERSION ");
+    double us = has_answer ? (double)(clock_now() - begin) / (double)NSEC_PER_USEC : NAN;
+    const char *version = is_well ? line + strlen("VERSION ") : "";
+    enum outcome outcome = is_well      ? DONE
+                           : has_answer ? link_refused(l, "version", line)
+                                        : UNREACHABLE;
+    if ((j = command_open(&room, o, NULL, '\0')) != NULL) {
+        json_put(j, JSON("answered", has_answer), JSON("is_well", is_well),
+                 JSON("latency_us", us), JSON("version", version), JSON("error", l->why));
+        json_close(j, '}');
+    } else if (is_well) {
         printf("%s: memcached %s answers in %.0f us\n", o->server, version, us);
     }
     return outcome;
@@ -56,12 +54,12 @@ put_line(char *line, bool is_json)
     json_init(&j, stdout);
     j.is_line = true;
     json_open(&j, NULL, '{');
-    json_put(&j, JSON("line", (const char *)line));
+    json_put(&j, JSON("line", line));
     for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " ")) {
         char *equals = strchr(word, '=');
         if (equals != NULL) {
             *equals = '\0';
-            json_put(&j, JSON((const char *)word, (const char *)equals + 1));
+            json_put(&j, JSON(word, equals + 1));
         }
     }
     json_close(&j, '}');
@@ -71,8 +69,13 @@ enum outcome
 watch_run(const struct options *o, struct link *l)
 {
     char question[QUESTION_MAX];
-    options_join(o, 0, question, sizeof question);
-    char *line = link_word(l, question);
+    char *line = link_word(l, options_join(o, 0, question, sizeof question));
+    if (line != NULL && strcmp(line, "ERROR") == 0) {
+        return link_explain(l, REFUSED,
+                            "%s has no log of that name: fetchers, mutations, evictions, "
+                            "connevents, deletions, rawcmds, sysevents",
+                            o->server);
+    }
     if (line != NULL && strcmp(line, "OK") != 0) {
         return link_refused(l, question, line);
     }
@@ -94,15 +97,13 @@ dump_keys(const struct options *o, struct link *l)
 {
     char *line = link_ask(l, METADUMP) ? link_word(l, "version") : NULL;
     for (; line != NULL; line = link_line(l)) {
-        if (strcmp(line, "END") == 0 ||
-            strncmp(line, "VERSION ", strlen("VERSION ")) == 0) {
+        if (strcmp(line, "END") == 0 || begins(line, "VERSION ")) {
             return DONE;
         }
-        if (strncmp(line, "key=", strlen("key=")) == 0) {
+        if (begins(line, "key=")) {
             put_line(line, o->is_json);
             l->deadline = clock_now() + l->timeout; /* of each line */
-        } else if (strcmp(line, "OK") != 0 &&
-                   strncmp(line, "NOTSTARTED", strlen("NOTSTARTED")) != 0) {
+        } else if (strcmp(line, "OK") != 0 && !begins(line, "NOTSTARTED")) {
             return link_refused(l, METADUMP, line);
         }
     }
@@ -118,11 +119,7 @@ put_group(const struct facts *f, const char *name, struct json *j)
         json_open(j, name, '{');
     }
     for (size_t i = 0; i < f->count; i++) {
-        if (j == NULL) {
-            printf("%s %s\n", f->rows[i].name, f->rows[i].value);
-        } else {
-            json_put(j, JSON((const char *)f->rows[i].name, f->rows[i].value));
-        }
+        command_put(j, 0, f->rows[i].name, f->rows[i].value);
     }
     if (j != NULL) {
         json_close(j, '}');
@@ -136,42 +133,28 @@ dump_stats(const struct options *o, struct link *l)
     static const char *const groups[] = {"",        "settings", "items",  "slabs",
                                          "sizes",   "conns",    "qos",    "classes",
                                          "latency", "pin",      "resctrl"};
-    struct json j;
+    struct json room, *j = command_open(&room, o, "stats", '{');
     enum outcome outcome = DONE;
-    if (o->is_json) {
-        command_open_json(&j, o);
-        json_open(&j, "stats", '{');
-    }
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0] && outcome != UNREACHABLE;
-         i++) {
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0] && outcome == DONE; i++) {
         struct facts f = {0};
         outcome = facts_ask(&f, l, groups[i]);
         if (outcome == DONE) {
-            put_group(&f, *groups[i] != '\0' ? groups[i] : "general",
-                      o->is_json ? &j : NULL);
+            put_group(&f, *groups[i] != '\0' ? groups[i] : "general", j);
         }
         facts_fini(&f);
-        if (i == 0 && outcome == REFUSED) {
-            break;
-        }
-        outcome = outcome == REFUSED ? DONE : outcome;
+        outcome = i > 0 && outcome == REFUSED ? DONE : outcome;
     }
-    if (o->is_json) {
-        json_close(&j, '}');
-        json_close(&j, '}');
-    }
+    command_close(j, '}');
     return outcome;
 }
 
 enum outcome
 dump_run(const struct options *o, struct link *l)
 {
-    if (strcmp(o->words[1], "keys") == 0) {
-        return dump_keys(o, l);
-    }
-    if (strcmp(o->words[1], "stats") == 0) {
-        return dump_stats(o, l);
-    }
-    snprintf(l->why, sizeof l->why, "dump keys or dump stats, not \"%s\"", o->words[1]);
-    return USAGE;
+    return strcmp(o->words[1], "keys") == 0    ? dump_keys(o, l)
+           : strcmp(o->words[1], "stats") == 0 ? dump_stats(o, l)
+                                               : link_explain(l, USAGE,
+                                                              "dump keys or dump stats, "
+                                                              "not \"%s\"",
+                                                              o->words[1]);
 }

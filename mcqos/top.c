@@ -14,39 +14,34 @@
 #define MOST_INTERVAL 64
 #define KEYS "q quit, s sort, + slower, - faster, p pause"
 
-enum order { BY_NUMBER, BY_BUSY, BY_WAITING, BY_CONNECTIONS, ORDERS };
-
-static const char *const orders[ORDERS] = {
-    [BY_NUMBER] = "number",
-    [BY_BUSY] = "busy",
-    [BY_WAITING] = "waiting",
-    [BY_CONNECTIONS] = "connections",
+/* What workers are sorted by, the largest first. */
+static const struct order {
+    const char *name;
+    int cell; /* negative: their numbers */
+} orders[] = {
+    {"number", -1},
+    {"busy", WORKER_BUSY},
+    {"waiting", WORKER_WAITING},
+    {"connections", WORKER_CONNS},
 };
+#define ORDERS (sizeof orders / sizeof orders[0])
 
 struct top {
     const struct options *o;
     struct link *link;
     struct facts before, now;
     double interval;
-    enum order order;
+    unsigned order;
     bool is_paused, is_over;
 };
-
-static double
-key_of(const struct view_worker *w, enum order order)
-{
-    return order == BY_BUSY          ? -w->busy_pct
-           : order == BY_WAITING     ? -w->waiting_pct
-           : order == BY_CONNECTIONS ? -w->conns
-                                     : w->number;
-}
 
 static int
 compare(const void *a, const void *b, void *order_)
 {
-    const enum order *order = order_;
-    double x = key_of(a, *order), y = key_of(b, *order);
-    return (x > y) - (x < y);
+    const struct view_row *x = a, *y = b;
+    const struct order *order = order_;
+    double more = order->cell < 0 ? 0 : y->cells[order->cell] - x->cells[order->cell];
+    return more > 0 ? 1 : more < 0 ? -1 : (int)x->number - (int)y->number;
 }
 
 /* A new sample, on a new connection where the old one was lost. */
@@ -69,7 +64,7 @@ take_sample(struct top *t)
 static void
 write_page(struct top *t, FILE *out)
 {
-    fprintf(out, "every %g s, by %s%s - %s\n", t->interval, orders[t->order],
+    fprintf(out, "every %g s, by %s%s - %s\n", t->interval, orders[t->order].name,
             t->is_paused ? ", PAUSED" : "", KEYS);
     if (t->link->why[0] != '\0') {
         fprintf(out, "! %s\n! trying again; what follows is old\n", t->link->why);
@@ -77,12 +72,13 @@ write_page(struct top *t, FILE *out)
     if (t->now.count > 0) {
         struct view v;
         view_init(&v, t->before.count > 0 ? &t->before : NULL, &t->now);
-        qsort_r(v.workers, v.worker_count, sizeof v.workers[0], compare, &t->order);
+        qsort_r(v.workers.rows, v.workers.count, sizeof v.workers.rows[0], compare,
+                (void *)&orders[t->order]);
         view_summary(&v, t->o->server, out);
         fputc('\n', out);
-        view_classes(&v, true, out);
+        view_print(&v, &v.classes, true, out);
         fputc('\n', out);
-        view_workers(&v, out);
+        view_print(&v, &v.workers, true, out);
         view_fini(&v);
     }
 }
@@ -111,6 +107,7 @@ draw(struct top *t)
     free(text);
 }
 
+/* A new size of the terminal is a key, too. */
 static void
 obey(struct top *t, int key)
 {
@@ -125,12 +122,15 @@ obey(struct top *t, int key)
         t->is_paused = !t->is_paused;
         break;
     case '+':
-        t->interval = t->interval < MOST_INTERVAL ? 2 * t->interval : t->interval;
+        t->interval *= t->interval < MOST_INTERVAL ? 2 : 1;
         break;
     case '-':
-        t->interval = t->interval > LEAST_INTERVAL ? t->interval / 2 : t->interval;
+        t->interval /= t->interval > LEAST_INTERVAL ? 2 : 1;
         break;
-    default: /* a new size of the terminal too: it is drawn again */
+    case ERR: /* the time is over; or the terminal is gone */
+        t->is_over = !isatty(STDIN_FILENO);
+        break;
+    default:
         break;
     }
 }
@@ -162,13 +162,11 @@ top_run(const struct options *o, struct link *l)
     }
     SCREEN *screen = has_terminal ? newterm(NULL, stdout, stdin) : NULL;
     if (screen == NULL) {
-        snprintf(
-            l->why, sizeof l->why,
-            "top needs a terminal that it knows (TERM); without one see mcqos status, "
-            "for programs mcqos status --json");
-        return USAGE;
+        return link_explain(l, USAGE,
+                            "top needs a terminal that it knows (TERM); without one see "
+                            "mcqos status, for programs mcqos status --json");
     }
-    t.interval = t.interval < LEAST_INTERVAL ? LEAST_INTERVAL : t.interval;
+    t.interval = fmax(t.interval, LEAST_INTERVAL);
     cbreak();
     noecho();
     curs_set(0);

@@ -7,16 +7,33 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "mcqos/findings.h"
+#include "base/fold.h"
 
 #define NAME_BYTES 80
+#define VIEW_LINE 1100
 #define LINE_WIDTH 79
-#define NS_PER_SECOND 1e9
+#define NAME_WIDTH 10
 
 static const char *const class_names[VIEW_CLASSES] = {"control", "small", "write", "bulk",
                                                       "background"};
 
 /* ---- samples -------------------------------------------------------------------------- */
+
+/* The first lines of "qos": limits and targets, as the server puts them at its start, too. */
+static enum outcome
+ask_brief(struct facts *f, struct link *l)
+{
+    static const char *const names[] = {"brief_limits", "brief_targets"};
+    unsigned n = 0;
+    char *line = link_word(l, "qos");
+    for (; line != NULL && strcmp(line, "END") != 0 && strcmp(line, "ERROR") != 0;
+         line = link_line(l)) {
+        if (n < sizeof names / sizeof names[0]) {
+            facts_add(f, names[n++], line);
+        }
+    }
+    return line != NULL ? DONE : UNREACHABLE;
+}
 
 enum outcome
 view_sample(struct facts *f, struct link *l)
@@ -30,7 +47,7 @@ view_sample(struct facts *f, struct link *l)
             return DONE; /* another memcached */
         }
     }
-    return outcome;
+    return outcome == DONE ? ask_brief(f, l) : outcome;
 }
 
 double
@@ -48,7 +65,35 @@ view_rate(const struct view *v, const char *format, ...)
     return grown < 0 ? 0 : grown / v->seconds; /* less: the server was started again */
 }
 
-/* ---- one view ------------------------------------------------------------------------- */
+/* ---- tables --------------------------------------------------------------------------- */
+
+enum column_kind { RATE, SHARE, LEVEL, TIME, CPU };
+
+/* clang-format off */
+static const struct view_form {
+    const char *title, *key;           /* of the table, and of each row's name */
+    const char *note, *note_key;
+    int width;                         /* of a column */
+    struct column {
+        const char *title, *key;
+        enum column_kind kind;
+        const char *stat;              /* '*' is the row's name */
+    } columns[VIEW_COLUMNS_MAX + 1];
+} class_form = {"classes", "class", "stage", "longest_stage", 9, {
+    [CLASS_SERVED] = {"served/s", "requests_per_s", RATE, "class_*_served"},
+    [CLASS_QUEUED] = {"queued/s", "queued_per_s", RATE, "class_*_queued"},
+    [CLASS_LIMITED] = {"limited/s", "limited_per_s", RATE, "qps_delayed_*"},
+    [CLASS_REFUSED] = {"refused/s", "refused_per_s", RATE, "qps_rejected_*"},
+    [CLASS_TURN] = {"turn p99", "turn_p99_us", TIME, "class_*_wait_p99_us"},
+    [CLASS_STAGE] = {"stage p99", "longest_stage_p99_us", TIME, ""},
+}}, worker_form = {"workers", "worker", "place", "place", 11, {
+    [WORKER_CPU] = {"CPU", "cpu", CPU, "pin_worker_*_cpu"},
+    [WORKER_BUSY] = {"busy", "busy_pct", SHARE, "pin_worker_*_sched_run_ns"},
+    [WORKER_WAITING] = {"waits CPU", "waiting_pct", SHARE, "pin_worker_*_sched_wait_ns"},
+    [WORKER_CONNS] = {"connections", "connections", LEVEL, "worker_*_conns"},
+    [WORKER_CAPACITY] = {"capacity/s", "capacity_per_s", LEVEL, "qos_worker_*_capacity"},
+}};
+/* clang-format on */
 
 static double
 or_zero(double x)
@@ -56,60 +101,71 @@ or_zero(double x)
     return isnan(x) ? 0 : x;
 }
 
+static double
+cell_of(const struct view *v, const struct column *c, const char *row)
+{
+    char name[NAME_BYTES];
+    const char *star = strchrnul(c->stat, '*');
+    snprintf(name, sizeof name, "%.*s%s%s", (int)(star - c->stat), c->stat, row,
+             star + (*star != '\0'));
+    double level = facts_number(v->now, "%s", name);
+    return c->kind == RATE    ? view_rate(v, "%s", name)
+           : c->kind == SHARE ? 100 * view_rate(v, "%s", name) / (double)NSEC_PER_SEC
+           : c->kind == CPU   ? fmax(-1, level)
+                              : level;
+}
+
 static void
-add_class(struct view *v, struct view_class *c)
+fill(struct view *v, struct view_table *t, const struct view_form *form, unsigned count)
+{
+    *t = (struct view_table){form, calloc(count + 1, sizeof *t->rows), count};
+    must(t->rows != NULL);
+    for (unsigned i = 0; i < count; i++) {
+        struct view_row *row = &t->rows[i];
+        row->number = i;
+        if (form == &class_form) {
+            snprintf(row->name, sizeof row->name, "%s", class_names[i]);
+        } else {
+            snprintf(row->name, sizeof row->name, "%u", i);
+        }
+        for (unsigned c = 0; form->columns[c].title != NULL; c++) {
+            row->cells[c] = cell_of(v, &form->columns[c], row->name);
+        }
+    }
+}
+
+/* What is no statistic as it stands. */
+static void
+finish_class(const struct view *v, struct view_row *c)
 {
     static const char *const stages[] = {"kernel", "loop", "read", "execute", "write"};
-    c->served = view_rate(v, "class_%s_served", c->name);
-    c->queued = view_rate(v, "class_%s_queued", c->name);
-    c->delayed = view_rate(v, "qps_delayed_%s", c->name);
-    c->refused = view_rate(v, "qps_rejected_%s", c->name) +
-                 or_zero(view_rate(v, "slo_shed_%s", c->name));
-    c->is_used = facts_number(v->now, "class_%s_served", c->name) > 0 || c->refused > 0;
-    c->turn_p99 = facts_number(v->now, "class_%s_queued", c->name) > 0
-                      ? facts_number(v->now, "class_%s_wait_p99_us", c->name)
-                      : NAN;
-    c->stage_p99 = NAN;
+    c->cells[CLASS_REFUSED] += or_zero(view_rate(v, "slo_shed_%s", c->name));
+    if (!(facts_number(v->now, "class_%s_queued", c->name) > 0)) {
+        c->cells[CLASS_TURN] = NAN;
+    }
+    c->note = "";
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         double p99 = facts_number(v->now, "latency_%s_%s_p99_us", c->name, stages[i]);
         if (facts_number(v->now, "latency_%s_%s_count", c->name, stages[i]) > 0 &&
-            (c->stage == NULL || p99 > c->stage_p99)) {
-            c->stage = stages[i];
-            c->stage_p99 = p99;
+            !(p99 <= c->cells[CLASS_STAGE])) {
+            c->note = stages[i];
+            c->cells[CLASS_STAGE] = p99;
         }
     }
 }
 
 static void
-add_worker(const struct view *v, struct view_worker *w)
+finish_worker(const struct view *v, struct view_row *w)
 {
-    unsigned n = w->number;
-    double cpu = facts_number(v->now, "pin_worker_%u_cpu", n);
-    const char *crowded = facts_text(v->now, "worker_%u_crowded", n);
-    w->cpu = cpu >= 0 ? (int)cpu : -1;
-    w->busy_pct = 100 * view_rate(v, "pin_worker_%u_sched_run_ns", n) / NS_PER_SECOND;
-    w->waiting_pct = 100 * view_rate(v, "pin_worker_%u_sched_wait_ns", n) / NS_PER_SECOND;
-    w->conns = facts_number(v->now, "worker_%u_conns", n);
-    w->capacity = facts_number(v->now, "qos_worker_%u_capacity", n);
-    w->place = facts_number(v->now, "pin_worker_%u_errno", n) > 0 ? "error"
-               : view_rate(v, "pin_worker_%u_drift", n) > 0       ? "moved"
-               : crowded != NULL && strcmp(crowded, "yes") == 0   ? "crowded"
-               : w->cpu >= 0                                      ? "pinned"
-                                                                  : "free";
+    const char *crowded = facts_text(v->now, "worker_%s_crowded", w->name);
+    w->note = facts_number(v->now, "pin_worker_%s_errno", w->name) > 0 ? "error"
+              : view_rate(v, "pin_worker_%s_drift", w->name) > 0       ? "moved"
+              : crowded != NULL && strcmp(crowded, "yes") == 0         ? "crowded"
+              : w->cells[WORKER_CPU] >= 0                              ? "pinned"
+                                                                       : "free";
 }
 
-static void
-add_workers(struct view *v)
-{
-    double count = facts_number(v->now, "threads");
-    v->worker_count = count > 0 && count <= VIEW_WORKERS_MAX ? (unsigned)count : 0;
-    v->workers = calloc(v->worker_count + 1, sizeof *v->workers);
-    must(v->workers != NULL);
-    for (unsigned i = 0; i < v->worker_count; i++) {
-        v->workers[i].number = i;
-        add_worker(v, &v->workers[i]);
-    }
-}
+/* ---- one view ------------------------------------------------------------------------- */
 
 /* Of a server that does not count requests by class: what there is of commands. */
 static double
@@ -134,7 +190,7 @@ view_has_qos(const struct view *v)
 void
 view_init(struct view *v, const struct facts *before, const struct facts *now)
 {
-    double uptime = facts_number(now, "uptime");
+    double uptime = facts_number(now, "uptime"), workers = facts_number(now, "threads");
     *v = (struct view){.before = before, .now = now};
     v->seconds = before != NULL ? (double)(now->at - before->at) / (double)NSEC_PER_SEC
                                 : fmax(1, or_zero(uptime));
@@ -143,20 +199,25 @@ view_init(struct view *v, const struct facts *before, const struct facts *now)
     v->evictions = view_rate(v, "evictions");
     v->headroom_pct = facts_number(now, "qos_headroom_pct");
     v->capacity = facts_number(now, "qos_capacity_now");
+    fill(v, &v->classes, &class_form, VIEW_CLASSES);
+    fill(v, &v->workers, &worker_form,
+         workers > 0 && workers <= VIEW_WORKERS_MAX ? (unsigned)workers : 0);
     for (unsigned i = 0; i < VIEW_CLASSES; i++) {
-        v->classes[i].name = class_names[i];
-        add_class(v, &v->classes[i]);
-        v->requests += or_zero(v->classes[i].served);
+        finish_class(v, &v->classes.rows[i]);
+        v->requests += or_zero(v->classes.rows[i].cells[CLASS_SERVED]);
+    }
+    for (unsigned i = 0; i < v->workers.count; i++) {
+        finish_worker(v, &v->workers.rows[i]);
     }
     v->requests = view_has_qos(v) ? v->requests : plain_requests(v);
-    add_workers(v);
-    findings_add(v);
+    view_find(v);
 }
 
 void
 view_fini(struct view *v)
 {
-    free(v->workers);
+    free(v->classes.rows);
+    free(v->workers.rows);
     *v = (struct view){0};
 }
 
@@ -190,13 +251,9 @@ view_time(double us, char dst[VIEW_NUMBER])
     if (isnan(us)) {
         return strcpy(dst, "-");
     }
-    snprintf(dst, VIEW_NUMBER,
-             us < 1e3   ? "%.0f us"
-             : us < 1e6 ? "%.1f ms"
-                        : "%.1f s",
-             us < 1e3   ? us
-             : us < 1e6 ? us / 1e3
-                        : us / 1e6);
+    int step = us < 1e3 ? 0 : us < 1e6 ? 1 : 2;
+    snprintf(dst, VIEW_NUMBER, "%.*f %s", step > 0, us / pow(1e3, step),
+             (const char *[]){"us", "ms", "s"}[step]);
     return dst;
 }
 
@@ -212,21 +269,20 @@ percent(double pct, char dst[VIEW_NUMBER])
 
 /* ---- text ----------------------------------------------------------------------------- */
 
-static void
-put_uptime(const struct view *v, FILE *out)
+/* "2 d 3 h", "41 s". */
+static const char *
+duration(double seconds, char dst[VIEW_NUMBER])
 {
-    double s = or_zero(facts_number(v->now, "uptime"));
-    unsigned long minutes = (unsigned long)s / 60, hours = minutes / 60,
-                  days = hours / 24;
-    if (days > 0) {
-        fprintf(out, ", up %lu d %lu h", days, hours % 24);
-    } else if (hours > 0) {
-        fprintf(out, ", up %lu h %lu min", hours, minutes % 60);
-    } else if (minutes > 0) {
-        fprintf(out, ", up %lu min", minutes);
+    unsigned long s = (unsigned long)or_zero(seconds), days = s / 86400;
+    unsigned long hours = s / 3600 % 24, minutes = s / 60 % 60;
+    if (days + hours > 0) {
+        snprintf(dst, VIEW_NUMBER, days > 0 ? "%lu d %lu h" : "%lu h %lu min",
+                 days > 0 ? days : hours, days > 0 ? hours : minutes);
     } else {
-        fprintf(out, ", up %.0f s", s);
+        snprintf(dst, VIEW_NUMBER, minutes > 0 ? "%lu min" : "%lu s",
+                 minutes > 0 ? minutes : s);
     }
+    return dst;
 }
 
 static const char *
@@ -239,15 +295,18 @@ text_or(const struct facts *f, const char *name, const char *other)
 static void
 put_head(const struct view *v, const char *server, FILE *out)
 {
+    char up[VIEW_NUMBER];
     const char *version = text_or(v->now, "version", "?");
+    const char *conns = text_or(v->now, "curr_connections", "?");
     if (view_has_qos(v)) {
         fprintf(out, "%s: memcached-qos %s (memcached %s)", server,
                 facts_text(v->now, "server_version"), version);
     } else {
         fprintf(out, "%s: memcached %s, without QoS", server, version);
     }
-    put_uptime(v, out);
-    fprintf(out, ", %s connections\n", text_or(v->now, "curr_connections", "?"));
+    fprintf(out, ", up %s, %s connection%s\n",
+            duration(facts_number(v->now, "uptime"), up), conns,
+            strcmp(conns, "1") == 0 ? "" : "s");
 }
 
 static void
@@ -267,90 +326,38 @@ put_load(const struct view *v, FILE *out)
             view_count(v->evictions, (char[VIEW_NUMBER]){0}));
 }
 
-/* "50000 a second in all, bulk 1000; above: delay; SLO p95:500us". */
-static void
-put_limits(const struct view *v, FILE *out)
+static double
+load_of(const struct view_row *w)
 {
-    const char *total = text_or(v->now, "qps_limit", "off");
-    const char *cpu = text_or(v->now, "cpu_limit", "off");
-    bool has_limit = strcmp(total, "off") != 0;
-    fprintf(out, "limits    %s%s", has_limit ? total : "",
-            has_limit ? " a second in all" : "");
-    for (unsigned i = 0; i <= VIEW_CLASSES; i++) {
-        const char *name = i < VIEW_CLASSES ? class_names[i] : "peer";
-        const char *limit = facts_text(v->now, "qps_limit_%s", name);
-        if (limit != NULL && strcmp(limit, "off") != 0) {
-            fprintf(out, "%s%s %s", has_limit ? ", " : "", name, limit);
-            has_limit = true;
-        }
-    }
-    if (strcmp(cpu, "off") != 0) {
-        fprintf(out, "%scpu %s", has_limit ? ", " : "", cpu);
-        has_limit = true;
-    }
-    if (has_limit) {
-        bool is_dry = strcmp(text_or(v->now, "qps_dry_run", "off"), "on") == 0;
-        fprintf(out, "; above: %s",
-                is_dry ? "counted only (dry run)" : text_or(v->now, "qps_action", "?"));
-    } else {
-        fputs("none", out);
-    }
-    fprintf(out, "; SLO %s\n", text_or(v->now, "slo", "off"));
-}
-
-static const struct view_worker *
-busiest(const struct view *v)
-{
-    const struct view_worker *most = NULL;
-    for (unsigned i = 0; i < v->worker_count; i++) {
-        if (most == NULL || v->workers[i].busy_pct + v->workers[i].waiting_pct >
-                                most->busy_pct + most->waiting_pct) {
-            most = &v->workers[i];
-        }
-    }
-    return most;
+    return or_zero(w->cells[WORKER_BUSY]) + or_zero(w->cells[WORKER_WAITING]);
 }
 
 static void
-put_workers_line(const struct view *v, FILE *out)
+put_qos(const struct view *v, FILE *out)
 {
-    char a[VIEW_NUMBER], b[VIEW_NUMBER];
-    const struct view_worker *most = busiest(v);
+    char a[VIEW_NUMBER], b[VIEW_NUMBER], limits[VIEW_LINE];
     const char *policy = text_or(v->now, "pin_policy", "none");
-    fprintf(out, "headroom  %s of the workers' time", percent(v->headroom_pct, a));
-    if (v->capacity > 0) { /* 0: there is too little load to tell */
-        fprintf(out, "; about %s requests a second at most", view_count(v->capacity, b));
+    const struct view_row *most = v->workers.rows, *w = most;
+    for (unsigned i = 0; i < v->workers.count; i++) {
+        most = load_of(w + i) > load_of(most) ? w + i : most;
     }
-    fputc('\n', out);
-    fprintf(out, "workers   %u, ", v->worker_count);
+    snprintf(limits, sizeof limits, "%s; %s", text_or(v->now, "brief_limits", "?"),
+             text_or(v->now, "brief_targets", "?"));
+    fputs("QoS       ", out);
+    fold_text(out, limits, NAME_WIDTH, LINE_WIDTH);
+    fprintf(out, "headroom  %s of the workers' time", percent(v->headroom_pct, a));
+    if (v->capacity > 0) {
+        fprintf(out, "; about %s requests a second at most", view_count(v->capacity, a));
+    }
+    fprintf(out, "\nworkers   %u, ", v->workers.count);
     if (strcmp(policy, "none") == 0) {
         fputs("not pinned", out);
     } else {
         fprintf(out, "pinned (%s, %s)", policy, text_or(v->now, "pin_layout", "?"));
     }
-    if (most != NULL) {
-        fprintf(out, "; busiest: %u (%s busy, %s without CPU)", most->number,
-                percent(most->busy_pct, a), percent(most->waiting_pct, b));
-    }
-    fputc('\n', out);
-}
-
-/* Broken between words, the lines behind the first one indented. */
-static void
-put_folded(const char *mark, const char *text, FILE *out)
-{
-    size_t room = LINE_WIDTH - strlen(mark);
-    fputs(mark, out);
-    while (strlen(text) > room) {
-        size_t len = room;
-        while (len > 0 && text[len] != ' ') {
-            len--;
-        }
-        len = len > 0 ? len : room;
-        fprintf(out, "%.*s\n%*s", (int)len, text, (int)strlen(mark), "");
-        text += len + (text[len] == ' ');
-    }
-    fprintf(out, "%s\n", text);
+    fprintf(out, "; busiest: %u (%s busy, %s without CPU)\n", most->number,
+            percent(most->cells[WORKER_BUSY], a),
+            percent(most->cells[WORKER_WAITING], b));
 }
 
 void
@@ -358,7 +365,8 @@ view_summary(const struct view *v, const char *server, FILE *out)
 {
     put_head(v, server, out);
     for (unsigned i = 0; i < v->finding_count; i++) {
-        put_folded("! ", v->findings[i].text, out);
+        fputs("! ", out);
+        fold_text(out, v->findings[i].text, strlen("! "), LINE_WIDTH);
     }
     if (v->finding_count == 0 && view_has_qos(v)) {
         fputs("OK: nothing waits for a limit, nothing is refused, every worker has its "
@@ -367,43 +375,43 @@ view_summary(const struct view *v, const char *server, FILE *out)
     }
     put_load(v, out);
     if (view_has_qos(v)) {
-        put_limits(v, out);
-        put_workers_line(v, out);
+        put_qos(v, out);
     }
 }
 
-void
-view_classes(const struct view *v, bool is_all, FILE *out)
+static const char *
+cell_text(enum column_kind kind, double cell, char dst[VIEW_NUMBER])
 {
-    char n[6][VIEW_NUMBER];
-    fprintf(out, "%-10s %10s %9s %9s %9s %9s  %s\n", "class", "requests/s", "queued/s",
-            "limited/s", "refused/s", "turn p99", "longest p99");
-    for (unsigned i = 0; i < VIEW_CLASSES; i++) {
-        const struct view_class *c = &v->classes[i];
+    return kind == TIME                  ? view_time(cell, dst)
+           : kind == SHARE               ? percent(cell, dst)
+           : kind == CPU && !(cell >= 0) ? "any"
+                                         : view_count(cell, dst);
+}
+
+void
+view_print(const struct view *v, const struct view_table *t, bool is_all, FILE *out)
+{
+    char n[VIEW_NUMBER];
+    const struct column *columns = t->form->columns;
+    fprintf(out, "%-*s", NAME_WIDTH, t->form->key);
+    for (unsigned c = 0; columns[c].title != NULL; c++) {
+        fprintf(out, " %*s", t->form->width, columns[c].title);
+    }
+    fprintf(out, "  %s\n", t->form->note);
+    for (const struct view_row *row = t->rows; row < t->rows + t->count; row++) {
         /* Without what is asked here, and what was never asked for. */
-        if (is_all || (i > 0 && c->is_used)) {
-            fprintf(out, "%-10s %10s %9s %9s %9s %9s  %s %s\n", c->name,
-                    view_count(c->served, n[0]), view_count(c->queued, n[1]),
-                    view_count(c->delayed, n[2]), view_count(c->refused, n[3]),
-                    view_time(c->turn_p99, n[4]), c->stage != NULL ? c->stage : "",
-                    view_time(c->stage_p99, n[5]));
+        bool is_used =
+            row->number > 0 && (facts_number(v->now, "class_%s_served", row->name) > 0 ||
+                                row->cells[CLASS_REFUSED] > 0);
+        if (!is_all && !is_used) {
+            continue;
         }
-    }
-}
-
-void
-view_workers(const struct view *v, FILE *out)
-{
-    char n[4][VIEW_NUMBER], cpu[VIEW_NUMBER];
-    fprintf(out, "%-10s %11s %11s %11s %11s %11s  %s\n", "worker", "CPU", "busy",
-            "waits CPU", "connections", "capacity/s", "place");
-    for (unsigned i = 0; i < v->worker_count; i++) {
-        const struct view_worker *w = &v->workers[i];
-        snprintf(cpu, sizeof cpu, "%d", w->cpu);
-        fprintf(out, "%-10u %11s %11s %11s %11s %11s  %s\n", w->number,
-                w->cpu >= 0 ? cpu : "any", percent(w->busy_pct, n[0]),
-                percent(w->waiting_pct, n[1]), view_count(w->conns, n[2]),
-                view_count(w->capacity, n[3]), w->place);
+        fprintf(out, "%-*s", NAME_WIDTH, row->name);
+        for (unsigned c = 0; columns[c].title != NULL; c++) {
+            fprintf(out, " %*s", t->form->width,
+                    cell_text(columns[c].kind, row->cells[c], n));
+        }
+        fprintf(out, "%s%s\n", *row->note != '\0' ? "  " : "", row->note);
     }
 }
 
@@ -413,55 +421,41 @@ void
 view_put(const struct view *v, struct json *j)
 {
     const struct facts *f = v->now;
-    json_put(j, JSON("version", text_or(f, "version", "")),
-             JSON("server_version", text_or(f, "server_version", "")),
-             JSON("has_qos", view_has_qos(v)), JSON("since_start", v->before == NULL),
-             JSON("seconds", v->seconds), JSON("uptime_s", facts_number(f, "uptime")),
-             JSON("connections", facts_number(f, "curr_connections")),
-             JSON("requests_per_s", v->requests), JSON("hit_pct", v->hit_pct),
-             JSON("evictions_per_s", v->evictions),
-             JSON("bytes", facts_number(f, "bytes")),
-             JSON("limit_bytes", facts_number(f, "limit_maxbytes")),
-             JSON("headroom_pct", v->headroom_pct), JSON("capacity_per_s", v->capacity),
-             JSON("qps_limit", text_or(f, "qps_limit", "off")),
-             JSON("qps_action", text_or(f, "qps_action", "")),
-             JSON("cpu_limit", text_or(f, "cpu_limit", "off")),
-             JSON("slo", text_or(f, "slo", "off")),
-             JSON("slo_level_pct", facts_number(f, "slo_level_pct")));
+    json_put(
+        j, JSON("version", text_or(f, "version", "")),
+        JSON("server_version", text_or(f, "server_version", "")),
+        JSON("has_qos", view_has_qos(v)), JSON("since_start", (bool)(v->before == NULL)),
+        JSON("seconds", v->seconds), JSON("uptime_s", facts_number(f, "uptime")),
+        JSON("connections", facts_number(f, "curr_connections")),
+        JSON("requests_per_s", v->requests), JSON("hit_pct", v->hit_pct),
+        JSON("evictions_per_s", v->evictions), JSON("bytes", facts_number(f, "bytes")),
+        JSON("limit_bytes", facts_number(f, "limit_maxbytes")),
+        JSON("headroom_pct", v->headroom_pct), JSON("capacity_per_s", v->capacity),
+        JSON("qps_limit", text_or(f, "qps_limit", "off")),
+        JSON("qps_action", text_or(f, "qps_action", "")),
+        JSON("cpu_limit", text_or(f, "cpu_limit", "off")),
+        JSON("slo", text_or(f, "slo", "off")),
+        JSON("slo_level_pct", facts_number(f, "slo_level_pct")));
     json_open(j, "findings", '[');
     for (unsigned i = 0; i < v->finding_count; i++) {
         json_object_of(j, NULL, JSON("what", v->findings[i].what),
-                       JSON("text", (const char *)v->findings[i].text));
+                       JSON("text", v->findings[i].text));
     }
     json_close(j, ']');
 }
 
 void
-view_put_classes(const struct view *v, struct json *j)
+view_put_table(const struct view_table *t, struct json *j)
 {
-    json_open(j, "classes", '[');
-    for (unsigned i = 0; i < VIEW_CLASSES; i++) {
-        const struct view_class *c = &v->classes[i];
-        json_object_of(j, NULL, JSON("class", c->name), JSON("requests_per_s", c->served),
-                       JSON("queued_per_s", c->queued), JSON("limited_per_s", c->delayed),
-                       JSON("refused_per_s", c->refused),
-                       JSON("turn_p99_us", c->turn_p99),
-                       JSON("longest_stage", c->stage != NULL ? c->stage : ""),
-                       JSON("longest_stage_p99_us", c->stage_p99));
-    }
-    json_close(j, ']');
-}
-
-void
-view_put_workers(const struct view *v, struct json *j)
-{
-    json_open(j, "workers", '[');
-    for (unsigned i = 0; i < v->worker_count; i++) {
-        const struct view_worker *w = &v->workers[i];
-        json_object_of(j, NULL, JSON("worker", w->number), JSON("cpu", (double)w->cpu),
-                       JSON("busy_pct", w->busy_pct), JSON("waiting_pct", w->waiting_pct),
-                       JSON("connections", w->conns), JSON("capacity_per_s", w->capacity),
-                       JSON("place", w->place));
+    json_open(j, t->form->title, '[');
+    for (const struct view_row *row = t->rows; row < t->rows + t->count; row++) {
+        json_open(j, NULL, '{');
+        json_put(j, json_of_value(t->form->key, row->name));
+        for (unsigned c = 0; t->form->columns[c].title != NULL; c++) {
+            json_put(j, JSON(t->form->columns[c].key, row->cells[c]));
+        }
+        json_put(j, JSON(t->form->note_key, row->note));
+        json_close(j, '}');
     }
     json_close(j, ']');
 }

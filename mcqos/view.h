@@ -16,21 +16,36 @@
 #define VIEW_FINDINGS_MAX 16
 #define VIEW_NUMBER 32 /* bytes of a number as text */
 
-/* Rates are a second, times microseconds; NAN where the server does not say. */
-struct view_class {
-    const char *name;
-    bool is_used; /* ever */
-    double served, queued, delayed, refused;
-    double turn_p99,
-        stage_p99;     /* since the start: the wait for a turn; the longest stage */
-    const char *stage; /* NULL: none was followed */
+/* The numbers of a row. Rates are a second, times microseconds; NAN where the server does not say. */
+enum view_of_class {
+    CLASS_SERVED,
+    CLASS_QUEUED,
+    CLASS_LIMITED,
+    CLASS_REFUSED,
+    CLASS_TURN,  /* p99 since the start: the wait for a turn */
+    CLASS_STAGE, /* likewise: the longest stage */
+};
+enum view_of_worker {
+    WORKER_CPU, /* -1: not pinned */
+    WORKER_BUSY,
+    WORKER_WAITING,
+    WORKER_CONNS,
+    WORKER_CAPACITY,
+};
+#define VIEW_COLUMNS_MAX 6
+
+struct view_row {
+    unsigned number;
+    char name[VIEW_NUMBER];
+    double cells[VIEW_COLUMNS_MAX];
+    const char
+        *note; /* the longest stage; "pinned", "free", "moved", "crowded", "error" */
 };
 
-struct view_worker {
-    unsigned number;
-    int cpu; /* -1: not pinned */
-    double busy_pct, waiting_pct, conns, capacity;
-    const char *place; /* "pinned", "free", "moved", "crowded", "error" */
+struct view_table {
+    const struct view_form *form;
+    struct view_row *rows; /* owned: view_fini */
+    unsigned count;
 };
 
 struct view_finding {
@@ -42,9 +57,7 @@ struct view {
     const struct facts *before, *now; /* before NULL: since the start of the server */
     double seconds;
     double requests, hit_pct, evictions, headroom_pct, capacity;
-    struct view_class classes[VIEW_CLASSES];
-    struct view_worker *workers; /* owned: view_fini */
-    unsigned worker_count;
+    struct view_table classes, workers;
     struct view_finding findings[VIEW_FINDINGS_MAX];
     unsigned finding_count;
 };
@@ -57,19 +70,19 @@ void view_init(struct view *v, const struct facts *before, const struct facts *n
 void view_fini(struct view *v);
 bool view_has_qos(const struct view *v);
 
-/* What a person reads: a dozen lines, and the tables. */
+/* What a person reads: a dozen lines. */
 void view_summary(const struct view *v, const char *server, FILE *out);
-/* is_all: also classes without requests. */
-void view_classes(const struct view *v, bool is_all, FILE *out);
-void view_workers(const struct view *v, FILE *out);
+/* is_all: also rows of classes that had no request. */
+void view_print(const struct view *v, const struct view_table *t, bool is_all, FILE *out);
 
 /* Members of the object that is open. */
 void view_put(const struct view *v, struct json *j);
-void view_put_classes(const struct view *v, struct json *j);
-void view_put_workers(const struct view *v, struct json *j);
+void view_put_table(const struct view_table *t, struct json *j);
 
-/* ---- for findings ---------------------------------------------------------------------- */
+/* ---- between view.c and findings.c ----------------------------------------------------- */
 
+/* Fills v->findings, what a person should hear with its remedy, from the rest of it. */
+void view_find(struct view *v);
 /* How fast a counter grew, a second. */
 __attribute__((format(printf, 2, 3))) double view_rate(const struct view *v,
                                                        const char *format, ...);

@@ -3,8 +3,11 @@
 # settings, of a server that runs, and of what it cannot look at.
 use MCTest ':ours';
 use JSON::PP;
+use Cwd qw(getcwd);
+use File::Spec;
 
 my @binary = server_binary();
+my $here = getcwd();
 
 sub doctor(@args) { return run_program('--doctor' . shift(@args), @args) }
 
@@ -96,6 +99,22 @@ SKIP: {
     is($found->{'item-size'}{level}, 'warn', '... its -I');
     is($found->{listeners}{level}, 'good', '... its -l');
     like($found->{'open-files'}{found}, qr/^\d+ files may be open; -c 1024/, '... its limits');
+}
+
+# Its file of options is found where it was started.
+{
+    my $dir = scratch_dir();
+    my $port = free_port();
+    write_file("$dir/own.conf", "threads = 3\n");
+    my $pid = in_child(sub {
+        chdir $dir or die "chdir: $!";
+        exec File::Spec->rel2abs($binary[0], $here), @binary[1 .. $#binary], '--config', 'own.conf', '-l', '127.0.0.1', '-p', $port, @AS_ROOT;
+    });
+    soon { IO::Socket::INET->new("127.0.0.1:$port") } 'a server with a file is up';
+    ($found) = findings("=json,$pid");
+    like($found->{cpuset}{found}, qr/^3 workers may use/, 'its file counts');
+    kill 'TERM', $pid;
+    waitpid $pid, 0;
 }
 
 # What cannot be looked at.

@@ -4,6 +4,7 @@
 # nothing that a terminal would obey is passed on.
 use MCTest;
 use MCQos;
+use JSON::PP;
 
 # A server that gives these answers, one for each line that it is asked, then does as told: 'close',
 # or 'wait' for the client to leave. Its address.
@@ -46,6 +47,9 @@ my @rows = ( # status, complaint, then, answers, command
     [1, qr/"lru_crawler metadump all" with: BUSY/, 'wait', ["BUSY currently processing\r\n"], 'dump', 'keys'],
     [2, qr/closed the connection/, 'close', ["OK\r\nkey=a exp=-1\r\n", ''], 'dump', 'keys'],
     [2, qr/closed the connection/, 'close', ["OK\r\n"], 'watch'],
+    [1, qr/has no log of that name: fetchers/, 'close', ["ERROR\r\n"], 'watch', "\e[2J"],
+    [1, qr/wants a password .* --admin/, 'close', ["CLIENT_ERROR unauthenticated\r\n"], 'limit'],
+    [1, qr/refuses "qos qps_limit \?\[2J": no/, 'wait', [("END\r\n") x 2, "CLIENT_ERROR no\r\n"], 'limit', "\e[2J"],
     [1, qr/refuses "watch x": no/, 'close', ["CLIENT_ERROR no\r\n"], 'watch', 'x'],
     [1, qr/answers "stats" with: garbage/, 'close', ["garbage\r\n"], 'dump', 'stats'],
 );
@@ -91,6 +95,18 @@ for my $row (@rows) {
     is($json->{headroom_pct}, undef, 'what is not known is null');
 }
 
+# Many workers with the same trouble are one line.
+{
+    my $pin = join '', map { "STAT pin_worker_${_}_sched_wait_ns " . ($_ == 5 ? 0 : 2e9 + $_ * 1e8) . "\r\nSTAT pin_worker_${_}_drift 1\r\n" } 0 .. 39;
+    my @answers = ("STAT uptime 10\r\nSTAT threads 40\r\nEND\r\n", "STAT server_version 1\r\nEND\r\n", "END\r\n", "END\r\n",
+        "${pin}STAT sched_errors 1\r\nEND\r\n", "limit off\r\nslo off\r\nqos show\r\nEND\r\n");
+    my $json = mcqos_json('-s', fake('wait', @answers), '-i', 0, 'status');
+    is_deeply([map { "$_->{what}: $_->{text}" } @{$json->{findings}}[0 .. 2]], [
+        'cpu_wait: worker 0-4,6-39 waits for a CPU, up to 59 % of the time: other programs run there; move them, or see --sched, --balance',
+        'moved: worker 0-39 was moved off its CPU from outside (taskset, cpuset)',
+        'sched_errors: the kernel refuses --sched: it needs CAP_SYS_NICE, LimitNICE= or LimitRTPRIO='], 'findings of many workers');
+}
+
 # What a reload answers is passed on.
 {
     my @lines = ("CHANGED qps-limit 1 -> 2", "RESTART threads f:3");
@@ -106,6 +122,7 @@ for my $row (@rows) {
 {
     my ($json, $run) = mcqos_json('-s', fake('wait', $version), 'ping');
     ok($json->{answered} && $json->{is_well}, 'it is there');
+    ok(JSON::PP::is_bool($json->{$_}), "$_ is true or false") for qw(answered is_well);
     cmp_ok($json->{latency_us}, '>', 0, 'and how long that took');
     ($json, $run) = mcqos_json('-s', fake('close', ''), 'ping');
     ok(!$json->{answered}, 'it is not there');
@@ -117,5 +134,19 @@ my $port = free_port();
 mcqos_says(2, '', qr/cannot connect to 127\.0\.0\.1 port $port: Connection refused; is the server running/,
     '-s', "127.0.0.1:$port", 'ping');
 mcqos_says(2, '', qr/\[::1 is no server: write HOST, HOST:PORT/, '-s', '[::1', 'ping');
+mcqos_says(2, '', qr/is no server: write HOST, HOST:PORT/, '-s', $_, 'ping') for '127.0.0.1:65536', '127.0.0.1:0', '127.0.0.1:', '';
+mcqos_says(2, '', qr/ is no server, .*: write HOST.* with a slash/, '-s', $_, 'ping') for '::1:11211', 'a,b', '127.0.0.1:no-such-port';
 mcqos_says(2, '', qr/has at most 107 bytes/, '-s', '/' . 'x' x 200, 'ping');
+# A listener that takes no more is waited for.
+{
+    my $path = scratch_dir() . '/full';
+    my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 1) or die "listen: $!";
+    my @waiting;
+    while (@waiting < 100) {
+        socket my $client, Socket::AF_UNIX(), Socket::SOCK_STREAM() | Socket::SOCK_NONBLOCK(), 0 or die "socket: $!";
+        connect $client, Socket::pack_sockaddr_un($path) or last;
+        push @waiting, $client;
+    }
+    mcqos_says(2, '', qr/cannot connect to .*full: Connection timed out/, '-s', $path, '--timeout=0.2', 'ping');
+}
 done_testing();

@@ -62,13 +62,15 @@ like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{
 scratch_file('machine.xml', '');
 has(mcqos('layout', '1s1c1t', "--machine=$dir/machine.xml"), 'no XML', status => 64, err => qr/^mcqos: hwloc cannot read the topology/m);
 
+is(mcqos_json('layout', '1s1c1t', "--machine=$papers", '-l', $_->[0])->{servers}, $_->[1], "clients call $_->[0]")
+    for ['h;class=bulk', 'h:11211'], ['::1', '[::1]:11211'], ['[::1];control', '[::1]:11211'];
 like(mcqos('layout', '1s1c1t', "--machine=$papers", '-l', 'h;class=bulk', '--', '-o', "it's")->{out},
     qr/ -l 'h;class=bulk' -p 11211 .* 'it'\\''s'\n/, 'a shell reads the commands as they are meant');
 
 # What cannot be is refused.
 mcqos_says(64, '', qr/does not fit: socket 0 has 6 of the 7 cores/, 'layout', '2s7c1t', "--machine=$papers");
-mcqos_says(64, '', qr/nonsense: .*spread/, 'layout', 'nonsense', "--machine=$papers");
-mcqos_says(64, '', qr/spread: a layout is a shape such as 2s3c2t/, 'layout', 'spread');
+mcqos_says(64, '', qr/"$_": a layout is a shape such as 2s3c2t/, 'layout', $_, "--machine=$papers")
+    for 'nonsense', 'spread', 'list:0', '';
 mcqos_says(64, '', qr/"--memory=11" is less|--memory=11 is less than 1 MB for each of 12/, 'layout', '2s3c2t', '-m', 11, "--machine=$papers");
 mcqos_says(64, '', qr/12 ports from --port=65530 on go beyond 65535/, 'layout', '2s3c2t', '-p', 65530, "--machine=$papers");
 mcqos_says(64, '', qr/--share=1,0: shares are/, 'layout', '2s3c2t', '--share=1,0', "--machine=$papers");
@@ -104,22 +106,9 @@ mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run
 # ---- layouts that run ------------------------------------------------------------------
 
 my ($server) = server_binary();
-my @claims;
 # Two processes where there are two cores of a socket, else one.
 my $shape = mcqos('layout', '1s2c1t')->{status} == 0 ? '1s2c1t' : '1s1c1t';
 my @cpus = map { $_->{cpus} } @{mcqos_json('layout', $shape)->{instances}};
-
-# Two ports in a row that are free, and not taken by other tests.
-sub free_ports {
-    for (1 .. 100) {
-        my $first = free_port();
-        my $claim = IO::Socket::UNIX->new(Local => "\0mctest-port-" . ($first + 1), Listen => 1) or next;
-        IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first + 1, Listen => 1) or next;
-        push @claims, $claim;
-        return $first;
-    }
-    die 'no free ports';
-}
 
 sub started($first, @more) {
     my $out = "$dir/run.$first";
@@ -137,7 +126,7 @@ sub ended($pid) {
 }
 
 for my $signal (qw(INT TERM)) {
-    my $first = free_ports();
+    my $first = free_ports(2);
     my ($pid, $out) = started($first);
     for my $n (0 .. $#cpus) {
         my $port = $first + $n;
@@ -160,14 +149,14 @@ for my $signal (qw(INT TERM)) {
 
 # One that ends takes the others along.
 if (@cpus > 1) {
-    my $first = free_ports();
+    my $first = free_ports(2);
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first + 1, Listen => 1) or die "listen: $!";
     my ($pid, $out) = started($first);
     is(ended($pid) >> 8, 1, 'a port that is taken ends all');
     like(read_file($out), qr/the server on port @{[$first + 1]} ended with status \d+; stopping the others/, 'and it is said');
 }
 {
-    my ($pid, $out) = started(free_ports(), '--memcached=/nowhere/memcached');
+    my ($pid, $out) = started(free_ports(2), '--memcached=/nowhere/memcached');
     is(ended($pid) >> 8, 1, 'no server');
     like(read_file($out), qr{cannot start /nowhere/memcached: No such file or directory; --memcached=PATH}, 'and the remedy');
 }

@@ -18,11 +18,11 @@ sub sees($what, $name) {
 }
 
 sees(qr/^every 0\.2 s, by number - q quit, s sort, \+ slower, - faster, p pause$/m, 'the keys');
-sees(qr/^limits    77000 a second in all; above: delay; SLO off$/m, 'the summary');
-sees(qr/^class +requests\/s.*\n(?:\S+ .*\n){5}\nworker +CPU.*\n0 .*$/m, 'all classes and the worker fit 80 x 24');
+sees(qr/^QoS       limit 77000 \(burst 154\); action delay, unit cmd; slo off$/m, 'the summary');
+sees(qr/^class +served\/s.*\n(?:\S+ .*\n){5}\nworker +CPU.*\n0 .*$/m, 'all classes and the worker fit 80 x 24');
 is((grep { length > 80 } split /\n/, $screen->text), 0, 'no line is longer');
 exchange($s, "qos qps_limit 55\r\n", "OK\r\n");
-sees(qr/^limits    55 a second in all/m, 'it is renewed');
+sees(qr/^QoS       limit 55 /m, 'it is renewed');
 for my $order (qw(busy waiting connections number)) {
     $screen->type('s');
     sees(qr/by $order - /, "s sorts by $order");
@@ -36,9 +36,9 @@ sees(qr/PAUSED/, 'p pauses');
 exchange($s, "qos qps_limit 44\r\n", "OK\r\n");
 $screen->type('s');
 sees(qr/by busy, PAUSED/, 'keys still work');
-like($screen->text, qr/^limits    55 a second/m, 'and nothing new is shown');
+like($screen->text, qr/^QoS       limit 55 /m, 'and nothing new is shown');
 $screen->type('p');
-sees(qr/^limits    44 a second/m, 'p goes on');
+sees(qr/^QoS       limit 44 /m, 'p goes on');
 $screen->size(10, 40);
 kill 'WINCH', $screen->{pid};
 sees(qr/\Aevery 0\.1 s, by busy - q quit, s sort, \+\n/, 'a smaller terminal');
@@ -53,17 +53,24 @@ is($screen->ended, 0, 'q ends it, with status 0');
 my $path = scratch_dir() . '/top';
 $server = serve('-s', $path, {path => $path});
 $screen = MCScreen->new(40, 100, @MCQOS, '-s', $path, '-i', '0.2', 'top');
-sees(qr/^limits    none; SLO off$/m, 'the first server');
+sees(qr/^QoS       limit off; action delay, unit cmd; slo off$/m, 'the first server');
 $server->stop;
 sees(qr/^! trying again; what follows is old$/m, 'it is gone');
 $server = serve('-s', $path, '-t', '3', '--steer=rr', '--qps-limit=33', {path => $path});
 my @clients = map { $server->connect } 1 .. 4;
-sees(qr/^limits    33 a second in all/m, 'the next one is found');
+sees(qr/^QoS       limit 33 /m, 'the next one is found');
 $screen->type('sss');
 sees(qr/by connections - .*\nworker .*\n\d .* 2 +\S+  free\n\d .* 2 +\S+  free\n\d .* 1 +\S+  free$/ms,
     'five connections on three workers, in order');
 $screen->type('q');
 is($screen->ended, 0, 'q ends it');
+
+# A terminal that hangs up ends it, also where nothing else tells.
+my $lost = MCScreen->new(24, 80, 'sh', '-c', 'trap "" HUP; exec "$@"', 'sh', @MCQOS, '-s', $path, 'top');
+ok($lost->shows(qr/^every/m), 'before it hangs up');
+close $lost->{master};
+waitpid $lost->{pid}, 0;
+is($?, 0, 'a terminal that is gone ends it');
 
 # No server from the beginning: an error, and no screen.
 my $gone = MCScreen->new(24, 80, @MCQOS, '-s', scratch_dir() . '/none', 'top');

@@ -18,19 +18,20 @@ for my $profile (profiles(), 'native') {
     my $version = VERSION_REPLY($profile) =~ s/VERSION (\S+)\r\n/$1/r;
     my $run = mcqos(@at, 'status', '-i', 0);
     has($run, "[$profile] status", status => 0, err => '',
-        out => qr/\A127\.0\.0\.1:\d+: memcached-qos \S+ \(memcached \Q$version\E\), up .+, \d+ connections\n/);
+        out => qr/\A127\.0\.0\.1:\d+: memcached-qos \S+ \(memcached \Q$version\E\), up .+, \d+ connections?\n/);
     like($run->{out}, qr/^load .* requests a second \(since the start\); 67 % of gets hit$/m, 'load');
     like($run->{out}, qr/^memory .* of 100 MB in use; 0 evictions a second$/m, 'memory');
-    like($run->{out}, qr/^limits    100000 a second in all; above: delay; SLO off$/m, 'limits');
+    like($run->{out}, qr/^QoS       limit 100000 \(burst 200\); action delay, unit cmd; slo off$/m, 'limits');
     like($run->{out}, qr/^headroom .* of the workers' time(?:; about \S+ requests a second at most)?$/m, 'headroom');
     like($run->{out}, qr/^workers   2, not pinned; busiest: [01] \(.* busy, .* without CPU\)$/m, 'workers');
-    like($run->{out}, qr/^class +requests\/s +queued\/s.*\nsmall .*\nwrite /m, 'classes that were used');
+    like($run->{out}, qr/^class +served\/s +queued\/s.*\nsmall .*\nwrite /m, 'classes that were used');
     cmp_ok($run->{out} =~ tr/\n//, '<=', 24, 'a screen at most');
     my @long = grep { length > 80 } split /\n/, $run->{out};
     is("@long", '', 'no line is longer than a terminal');
 
     my $json = mcqos_json(@at, 'status', '--interval=0.01');
     is($json->{mcqos}, 1, "[$profile] JSON: the version of its form");
+    ok(JSON::PP::is_bool($json->{$_}), "$_ is true or false") for qw(has_qos since_start);
     is($json->{version}, $version, 'version');
     ok(!$json->{since_start}, 'over the interval');
     cmp_ok($json->{seconds}, '>=', 0.01, 'which was that long');
@@ -52,8 +53,9 @@ for my $profile (profiles(), 'native') {
     mcqos_says(0, "qps_action               delay -> error\n", '', @at, 'limit', 'action', 'error');
     mcqos_says(0, "cpu_limit                off -> 80%\n", '', @at, 'limit', 'cpu_limit', '80%');
     mcqos_says(0, "slo                      off -> p95:1000us\n", '', @at, 'slo', 'p95:1ms');
-    mcqos_says(0, qr/^limits    50000 a second in all, bulk 2000, peer 10, cpu 80%; above: error; SLO p95:1000us$/m,
-        '', @at, 'status', '-i', 0);
+    mcqos_says(0, "slo_bulk                 off -> p95:9000us\n", '', @at, 'slo', 'bulk', 'p95:9ms');
+    like(mcqos(@at, 'status', '-i', 0)->{out} =~ s/\n {10}/ /gr, qr/^QoS       limit 50000 \(burst 100\), bulk 2000 \(burst 32\), peer 10 \(burst 16\), cpu 80%; action error, unit cmd; slo p95:1000us, bulk p95:9000us$/m,
+        'all limits and targets');
     is_deeply(mcqos_json(@at, 'limit', 'off')->{changed},
         {qps_limit => {before => '50000', after => 'off'}, qps_burst => {before => '100', after => '0'}},
         'a change as JSON');
@@ -118,7 +120,7 @@ for my $profile (profiles(), 'native') {
         kill 'INT', $pid;
         waitpid $pid, 0;
     }
-    mcqos_says(1, '', qr/answers "watch nonsense" with: ERROR|does not know|refuses/, '-s', $path, 'watch', 'nonsense');
+    mcqos_says(1, '', qr/has no log of that name: fetchers, mutations/, '-s', $path, 'watch', 'nonsense');
 }
 mcqos_says(2, '', qr{cannot connect to \Q$dir\E/none: No such file}, '-s', "$dir/none", 'status');
 
@@ -132,21 +134,60 @@ mcqos_says(64, '', qr/top needs a terminal|built without ncurses/, '-s', serve()
     mcqos_says(0, qr/^qps_limit +off$/m, '', '-s', $server->at, 'limit');
 }
 
+# The doctor: of the server that is asked, of a process, of a server that is to run.
+{
+    my ($binary) = server_binary();
+    my $server = serve('-t', '3', '-I', '32m');
+    my @doctor = ("--memcached=$binary", '-s', $server->at, 'doctor');
+    for my $row ([[], 3, 'warn'], [[$server->pid], 3, 'warn'], [['--', '-t', 5], 5, 'good']) {
+        my ($words, $workers, $level) = @$row;
+        my ($json, $run) = mcqos_json(@doctor, @$words);
+        my %found = map { $_->{name} => $_ } @{$json->{checks}};
+        like($found{cpuset}{found}, qr/^$workers workers may use/, "doctor @$words: $workers workers");
+        is($found{'item-size'}{level}, $level, '... and the settings');
+        is($run->{status}, $json->{counts}{bad} + $json->{counts}{warn} > 0 ? 1 : 0, '... and the exit status');
+    }
+    like(mcqos(@doctor, 'all')->{out}, qr/^\d+ bad, .*^good     \S/ms, 'doctor all');
+    mcqos_says(64, '', qr/--doctor takes all, json/, @doctor, 'nonsense');
+    mcqos_says(64, '', qr{cannot start /nowhere: No such file or directory; --memcached=PATH}, '--memcached=/nowhere', 'doctor', '--', '-m', 5);
+    mcqos_says(2, '', qr{cannot connect to .*; for a server that is to run: mcqos doctor -- OPTIONS}, '-s', "$dir/none", 'doctor');
+}
+
+SKIP: {
+    skip 'needs root, unshare and ip', 1 if $> != 0 || system('unshare --net ip link set lo up >/dev/null 2>&1') != 0;
+    my $run = run_program({command => ['unshare', '--net', 'sh', '-ec', <<'SH', 'sh', server_binary(), "$dir/pid", @MCQOS]});
+program=$1 pid=$2; shift 2
+ip link set lo up; ip addr add 10.9.9.1/32 dev lo; ip addr add 10.9.9.2/32 dev lo
+ip route replace local 10.9.9.2 dev lo table local src 10.9.9.1
+"$program" -d -P "$pid" -u root -l 10.9.9.2 -p 11211
+status=0; "$@" -s 10.9.9.2 doctor || status=$?
+kill "$(cat "$pid")"; exit $status
+SH
+    has($run, 'a server elsewhere', status => 1, err => qr/10\.9\.9\.2 is not on this host: run memcached --doctor=\d+ there/);
+}
+
+# A password cannot be given, and it is said what can be done.
+mcqos_says(1, '', qr/wants a password \(-Y, -S\), .* the listener of --admin/,
+    '-s', serve('-Y', scratch_file('token', "user:password\n"))->at, 'status');
+
 # Usage.
 mcqos_says(64, '', qr/no command; there are: status top /);
 mcqos_says(64, '', qr/no such command: statsu; there are: status top /, 'statsu');
+mcqos_says(64, '', qr/\Amcqos: usage: mcqos status\n\z/, 'status', 'all');
 mcqos_says(64, '', qr/unknown option --jsn; did you mean --json\?/, '--jsn', 'status');
 mcqos_says(64, '', qr/an interval is a number of seconds/, '-i', 'x', 'status');
 mcqos_says(0, qr/\Amcqos \d+\.\d+/, '', '--version');
 mcqos_says(0, qr/^usage: mcqos .*^  status.*^  -s, --server=/ms, '', '--help');
-mcqos_says(0, qr/\A  --units=DIR /, '', '--help=units');
+mcqos_says(0, qr/\A  --units=DIR /, '', @$_) for ['--help=units'], ['help', 'units'];
+
+mcqos_says(0, qr/\A  dump keys\|stats\n      all keys, or all statistics\n\z/, '', 'help', 'dump');
 
 # The completion knows every command and option.
 {
     my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
     my $completion = read_file("$top/scripts/packaging/completion/mcqos");
     my $help = mcqos('--help')->{out};
-    my @words = ($help =~ /^  ([a-z]+) /mg, $help =~ /(?:^  |, )(--[a-z]+)/mg);
+    my @words = ($help =~ /^  ([a-z]+)\b/mg, $help =~ /(?:^  |, )(--[a-z]+)/mg);
     cmp_ok(scalar @words, '>', 20, 'commands and options are found');
     is(join(' ', grep { $completion !~ /(?<![\w-])\Q$_\E(?![\w-])/ } @words), '', 'and all are completed');
     is(system('bash', '-n', "$top/scripts/packaging/completion/mcqos"), 0, 'bash understands it')

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
+#include "base/fold.h"
 #include "base/opt_name.h"
 
 #define HELP_LEFT 2    /* blanks before an option */
@@ -40,25 +41,6 @@ describe(const struct opt *row, char *dst, size_t size)
     must(n < size);
 }
 
-/* From HELP_COLUMN on, broken between words. */
-static void
-print_sentence(const char *text, FILE *out)
-{
-    while (strlen(text) > HELP_WIDTH - HELP_COLUMN) {
-        size_t len = HELP_WIDTH - HELP_COLUMN;
-        while (len > 0 && text[len] != ' ') {
-            len--;
-        }
-        len = len > 0 ? len : strcspn(text, " "); /* a word that is too long */
-        if (text[len] == '\0') {
-            break;
-        }
-        fprintf(out, "%.*s\n%*s", (int)len, text, HELP_COLUMN, "");
-        text += len + 1;
-    }
-    fprintf(out, "%s\n", text);
-}
-
 /* With its default behind it: "sentence (1)", "sentence (1; in OLD 0)". */
 static void
 print_help(const struct opt_table *t, const struct opt *row, FILE *out)
@@ -73,7 +55,7 @@ print_help(const struct opt_table *t, const struct opt *row, FILE *out)
                   ? snprintf(text, sizeof text, "%s (%s%s)", row->help, preset, old)
                   : snprintf(text, sizeof text, "%s", row->help);
     must(len >= 0 && (size_t)len < sizeof text);
-    print_sentence(text, out);
+    fold_text(out, text, HELP_COLUMN, HELP_WIDTH);
 }
 
 static void

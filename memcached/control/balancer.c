@@ -51,9 +51,9 @@ sample_cpus(struct balancer *b)
     }
     b->text[len] = '\0';
     for (unsigned i = 0; i < b->policy.count; i++) {
-        uint64_t ticks;
-        if (b->samples[i].cpu >= 0 && cpustat_parse(b->text, b->samples[i].cpu, &ticks)) {
-            b->samples[i].used_ns = ticks * b->tick_ns;
+        struct cpustat stat;
+        if (b->samples[i].cpu >= 0 && cpustat_parse(b->text, b->samples[i].cpu, &stat)) {
+            b->samples[i].used_ns = (stat.busy + stat.stolen) * b->tick_ns;
         }
     }
 }

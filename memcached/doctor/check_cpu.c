@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "doctor/check.h"
 #include "place/cgroup.h"
+#include "place/cpustat.h"
 
 #define MILLI 1000
 #define PERCENT 100
@@ -64,41 +65,6 @@ look_pinning(const struct host *h, struct doctor_finding *f)
 
 /* ---- what else uses them -------------------------------------------------------------- */
 
-struct times {
-    uint64_t busy, stolen, all; /* ticks */
-};
-
-/* Of "cpu" or "cpu3" in the text of /proc/stat. */
-static bool
-take_times(const char *text, const char *name, struct times *t)
-{
-    char start[24];
-    uint64_t ticks[8]; /* user nice system idle iowait irq softirq steal */
-    snprintf(start, sizeof start, "%s ", name);
-    const char *line = text;
-    while (line != NULL && strncmp(line, start, strlen(start)) != 0) {
-        line = strchr(line, '\n');
-        line += line != NULL;
-    }
-    if (line == NULL) {
-        return false;
-    }
-    *t = (struct times){0};
-    const char *at = line + strlen(start);
-    for (unsigned i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
-        at += strspn(at, " ");
-        size_t digits = strspn(at, "0123456789");
-        if (!num_u64(at, digits, &ticks[i])) {
-            return false;
-        }
-        at += digits;
-        t->all += ticks[i];
-    }
-    t->stolen = ticks[7];
-    t->busy = ticks[0] + ticks[1] + ticks[2];
-    return true;
-}
-
 /* Hardware threads of the workers' cores that no worker is on. */
 static struct cpumask
 siblings_of(const struct host *h)
@@ -126,12 +92,11 @@ busy_of(const struct cpumask *cpus, const char *before, const char *after, unsig
     struct cpumask busy = {0};
     *most = 0;
     for (unsigned cpu = 0; cpu < CPUMASK_CPUS; cpu++) {
-        struct times from, to;
-        char name[16];
-        snprintf(name, sizeof name, "cpu%u", cpu);
-        if (!cpumask_has(cpus, cpu) || !take_times(before, name, &from) ||
-            !take_times(after, name, &to) || to.all <= from.all) {
-            continue;
+        struct cpustat from, to;
+        if (!cpumask_has(cpus, cpu) || !cpustat_parse(before, (int)cpu, &from) ||
+            !cpustat_parse(after, (int)cpu, &to) || to.all <= from.all ||
+            to.busy < from.busy) {
+            continue; /* a CPU that was off line begins again */
         }
         uint64_t pct = (to.busy - from.busy) * PERCENT / (to.all - from.all);
         if (pct >= BUSY_PCT) {
@@ -155,11 +120,11 @@ look_siblings(const struct host *h, struct doctor_finding *f)
         finding_set(f, DOCTOR_GOOD, "workers share no core with other CPUs");
         return;
     }
-    char *before = host_text(h, "/proc/stat");
+    char *before = host_text(h, CPUSTAT_PATH);
     h->conf.pause();
-    char *after = host_text(h, "/proc/stat");
+    char *after = host_text(h, CPUSTAT_PATH);
     if (before == NULL || after == NULL) {
-        finding_unread(f, "/proc/stat", NULL);
+        finding_unread(f, CPUSTAT_PATH, NULL);
     } else {
         struct cpumask busy = busy_of(&siblings, before, after, &most);
         bool is_busy = cpumask_count(&busy) > 0;
@@ -176,10 +141,10 @@ look_siblings(const struct host *h, struct doctor_finding *f)
 static void
 look_steal(const struct host *h, struct doctor_finding *f)
 {
-    struct times t;
-    char *text = host_text(h, "/proc/stat");
-    if (text == NULL || !take_times(text, "cpu", &t) || t.all == 0) {
-        finding_unread(f, "/proc/stat", NULL);
+    struct cpustat t;
+    char *text = host_text(h, CPUSTAT_PATH);
+    if (text == NULL || !cpustat_parse(text, -1, &t) || t.all == 0) {
+        finding_unread(f, CPUSTAT_PATH, NULL);
     } else {
         unsigned milli = (unsigned)(t.stolen * MILLI / t.all);
         finding_set(f,
@@ -298,58 +263,25 @@ look_turbo(const struct host *h, struct doctor_finding *f)
                 is_on ? "on" : "off");
 }
 
-static void
-look_clock(const struct host *h, struct doctor_finding *f)
-{
-    static const char path[] =
-        "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    /* Those that are read without a system call. */
-    static const char *const fast[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page",
-                                       "arch_sys_counter", "riscv_clocksource"};
-    char word[HOST_LINE];
-    bool is_fast = false;
-    if (!host_line(h, word, path)) {
-        finding_unread(f, path, NULL);
-        return;
-    }
-    for (unsigned i = 0; i < sizeof fast / sizeof fast[0]; i++) {
-        is_fast = is_fast || strcmp(word, fast[i]) == 0;
-    }
-    finding_set(f, is_fast ? DOCTOR_GOOD : DOCTOR_WARN, "clock source %.64s", word);
-}
-
-static void
-look_mitigations(const struct host *h, struct doctor_finding *f)
-{
-    static const char path[] = HOST_CPUS "/vulnerabilities/meltdown";
-    char line[HOST_LINE];
-    if (!host_line(h, line, path)) {
-        finding_unread(f, path, "the kernel lists none");
-    } else {
-        finding_set(f, strstr(line, "PTI") != NULL ? DOCTOR_NOTE : DOCTOR_GOOD,
-                    "meltdown: %.64s", line);
-    }
-}
-
 /* clang-format off */
 static const struct doctor_check rows[] = {
-    {.name = "cpu-quota", .look = look_quota,
+    {.name = "cpu-quota", .look = look_quota, .path = "/proc/self/cgroup",
      .wanted = "{} % of a CPU, or fewer workers",
      .why = "Workers that have used up the quota stand still until its next period. "
             "Published: 16 threads under a quota of 4 CPUs had a p99 of 54 ms, on 4 CPUs "
             "21.9 ms (LKML 2021, Memcached with cfs quota). Reconciling, 4.3.3; kernel: "
             "scheduler/sched-bwc.",
-     .mend = "systemctl set-property --runtime memcached CPUQuota={}%",
-     .stay = "systemctl set-property memcached CPUQuota={}%\n"
+     .mend = "systemctl set-property --runtime {unit} CPUQuota={}%",
+     .stay = "systemctl set-property {unit} CPUQuota={}%\n"
              "or start with -t auto; to hold the server back: --cpu-limit"},
-    {.name = "cpuset", .look = look_cpuset,
+    {.name = "cpuset", .look = look_cpuset, .path = "/proc/self/status",
      .wanted = "a CPU for each worker",
      .why = "Workers that share a CPU wait for each other for milliseconds. Measured: 24 "
             "on 12 CPUs kept their target up to 590,000 requests a second, 12 on 12 up to "
             "717,000 (Managing Interference, table 1).",
      .mend = "start with -t {} or -t auto, or give the server more CPUs:\n"
-             "systemctl set-property --runtime memcached AllowedCPUs=LIST",
-     .stay = "systemctl set-property memcached AllowedCPUs=LIST"},
+             "systemctl set-property --runtime {unit} AllowedCPUs=LIST",
+     .stay = "systemctl set-property {unit} AllowedCPUs=LIST"},
     {.name = "pinning", .look = look_pinning,
      .wanted = "--pin, where the CPUs are the server's",
      .why = "The scheduler puts two workers on one CPU and leaves another idle. Measured: "
@@ -357,7 +289,7 @@ static const struct doctor_check rows[] = {
             "Interference, table 1); pinned, p95 stayed below 1 ms up to 90 % of the peak "
             "(Reconciling, 4.2). Beside programs that use the same CPUs, try both.",
      .mend = "start with --pin; --pin-dry-run shows the plan"},
-    {.name = "smt-siblings", .look = look_siblings,
+    {.name = "smt-siblings", .look = look_siblings, .path = HOST_CPUS,
      .wanted = "no other work on CPUs {}",
      .why = "A busy hardware thread on the same core cost 31 to 52 % of the requests "
             "within the target (Managing Interference, table 3).",
@@ -365,13 +297,13 @@ static const struct doctor_check rows[] = {
              "user.slice AllowedCPUs=OTHERS (system.slice likewise)\n"
              "or let workers use both threads of a core: --pin=compact",
      .stay = "the same without --runtime"},
-    {.name = "steal", .look = look_steal,
+    {.name = "steal", .look = look_steal, .path = CPUSTAT_PATH,
      .wanted = "less than 0.5 %",
      .why = "The hypervisor ran other machines while this one wanted a CPU; each time is a "
             "stop of some milliseconds for a worker. mcload calls runs with more than 2 % "
             "invalid (doc/measuring.md).",
      .mend = "a virtual machine with CPUs of its own"},
-    {.name = "idle-states", .look = look_idle,
+    {.name = "idle-states", .look = look_idle, .path = HOST_CPUS,
      .wanted = "states that are left within 50 us",
      .why = "A CPU that sleeps deeply answers the next request later, by hundreds of us "
             "at low load; the papers disabled C6 (Reconciling, 3.2.1). Kernel: "
@@ -379,7 +311,7 @@ static const struct doctor_check rows[] = {
      .mend = "cpupower idle-set -D 50",
      .stay = "tuned-adm profile network-latency, or the kernel parameter\n"
              "intel_idle.max_cstate=1 (elsewhere processor.max_cstate=1)"},
-    {.name = "governor", .look = look_governor,
+    {.name = "governor", .look = look_governor, .path = HOST_CPUS,
      .wanted = "governor performance",
      .why = "A CPU at a low frequency serves the first requests of a burst slowly; the "
             "papers disabled scaling because results varied at moderate load "
@@ -387,13 +319,16 @@ static const struct doctor_check rows[] = {
      .mend = "cpupower frequency-set -g performance",
      .stay = "tuned-adm profile network-latency, or the kernel parameter\n"
              "cpufreq.default_governor=performance"},
-    {.name = "turbo", .look = look_turbo,
+    {.name = "turbo", .look = look_turbo, .path = HOST_CPUS,
      .wanted = "off for measurements; else as it is",
      .why = "The frequency depends on what other cores do, so results of runs differ. "
             "For service turbo is a gain as a rule.",
      .mend = "echo 1 > " HOST_CPUS "/intel_pstate/no_turbo\n"
              "or: echo 0 > " HOST_CPUS "/cpufreq/boost"},
-    {.name = "clock", .look = look_clock,
+    {.name = "clock", .look = look_file,
+     .path = "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+     .level = DOCTOR_WARN, /* good are those that are read without a system call */
+     .good = "tsc kvm-clock hyperv_clocksource_tsc_page arch_sys_counter riscv_clocksource",
      .wanted = "tsc, or the hypervisor's own",
      .why = "Other sources are read by a system call or a slow register, several times "
             "for each turn of a worker and each request that is sampled.",
@@ -401,7 +336,9 @@ static const struct doctor_check rows[] = {
              "clocksource0/current_clocksource",
      .stay = "kernel parameter clocksource=tsc (tsc=reliable where the\n"
              "kernel has rejected it and the hardware is known to be good)"},
-    {.name = "mitigations", .look = look_mitigations,
+    {.name = "mitigations", .look = look_file,
+     .path = HOST_CPUS "/vulnerabilities/meltdown", .level = DOCTOR_NOTE,
+     .absent = "the kernel lists none", .bad = "PTI",
      .wanted = "hardware that needs no page table isolation",
      .why = "With it each system call costs more, and a get takes two or three of them. "
             "It protects against other programs on this host: leave it on where those are "

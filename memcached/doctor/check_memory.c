@@ -13,8 +13,7 @@
 #define BESIDE_PCT 10           /* of -m: the hash table and the like took 3 to 9 % */
 #define BESIDE_BYTES (16 << 20) /* whatever -m is */
 #define CONN_BYTES 1280         /* an idle connection */
-#define SWAPPINESS_GOOD 10
-#define ITEMS_FEW 64 /* of the largest size that fit */
+#define ITEMS_FEW 64            /* of the largest size that fit */
 
 #define MB(bytes) ((unsigned long long)((bytes) >> MB_SHIFT))
 #define MEMINFO "/proc/meminfo"
@@ -78,10 +77,9 @@ look_host(const struct host *h, struct doctor_finding *f)
 static void
 look_overcommit(const struct host *h, struct doctor_finding *f)
 {
-    static const char path[] = "/proc/sys/vm/overcommit_memory";
     uint64_t mode, limit, committed;
-    if (!host_number(h, &mode, path)) {
-        finding_unread(f, path, NULL);
+    if (!host_number(h, &mode, f->check->path)) {
+        finding_unread(f, f->check->path, NULL);
     } else if (mode != 2) {
         finding_set(f, DOCTOR_GOOD, "overcommit_memory is %llu",
                     (unsigned long long)mode);
@@ -100,18 +98,16 @@ look_overcommit(const struct host *h, struct doctor_finding *f)
 static void
 look_memlock(const struct host *h, struct doctor_finding *f)
 {
-    static const char start[] = "Max locked memory";
     uint64_t limit;
-    const char *path = host_at("/proc/%s/limits", h->process);
     finding_value(f, "%llu", MB(need_of(&h->conf)) + 1);
     if (!h->conf.locks_memory) {
         finding_set(f, DOCTOR_GOOD, "no memory is to be locked (-k)");
     } else if (h->conf.may_raise) {
         finding_set(f, DOCTOR_GOOD, "the server raises its limit at the start");
-    } else if (!host_field(h, &limit, path, start)) {
-        bool is_free = errno == EINVAL; /* "unlimited" */
-        finding_set(f, is_free ? DOCTOR_GOOD : DOCTOR_UNKNOWN, "%s",
-                    is_free ? "no limit" : "the limit could not be read");
+    } else if (!host_limit(h, &limit, "Max locked memory")) {
+        finding_unread(f, host_at("/proc/%s/limits", h->process), NULL);
+    } else if (limit == UINT64_MAX) {
+        finding_set(f, DOCTOR_GOOD, "no limit");
     } else {
         finding_set(f, limit < need_of(&h->conf) ? DOCTOR_WARN : DOCTOR_GOOD,
                     "%llu MB may be locked", MB(limit));
@@ -133,19 +129,6 @@ look_item(const struct host *h, struct doctor_finding *f)
 #define THP "/sys/kernel/mm/transparent_hugepage"
 
 static void
-look_thp(const struct host *h, struct doctor_finding *f)
-{
-    const char *path = f->check->path;
-    char word[HOST_LINE];
-    if (!host_choice(h, word, path)) {
-        finding_unread(f, path, "the kernel has none");
-    } else {
-        finding_set(f, strcmp(word, "always") == 0 ? DOCTOR_WARN : DOCTOR_GOOD,
-                    "%s is %.32s", strrchr(path, '/') + 1, word);
-    }
-}
-
-static void
 look_swap(const struct host *h, struct doctor_finding *f)
 {
     uint64_t total, left, own = 0;
@@ -164,21 +147,14 @@ look_swap(const struct host *h, struct doctor_finding *f)
     }
 }
 
-static void
-look_swappiness(const struct host *h, struct doctor_finding *f)
+static const char *
+has_no_swap(const struct host *h)
 {
-    static const char path[] = "/proc/sys/vm/swappiness";
-    uint64_t total, swappiness;
-    if (!read_meminfo(h, "SwapTotal:", &total)) {
-        finding_unread(f, MEMINFO, NULL);
-    } else if (total == 0 || h->conf.locks_memory) {
-        finding_set(f, DOCTOR_GOOD, "no swap, or memory is locked (-k)");
-    } else if (!host_number(h, &swappiness, path)) {
-        finding_unread(f, path, NULL);
-    } else {
-        finding_set(f, swappiness > SWAPPINESS_GOOD ? DOCTOR_NOTE : DOCTOR_GOOD,
-                    "swappiness is %llu", (unsigned long long)swappiness);
-    }
+    uint64_t total;
+    return h->conf.locks_memory                     ? "memory is locked (-k)"
+           : !read_meminfo(h, "SwapTotal:", &total) ? NULL
+           : total == 0                             ? "no swap"
+                                                    : NULL;
 }
 
 /* ---- nodes ---------------------------------------------------------------------------- */
@@ -220,36 +196,27 @@ look_nodes(const struct host *h, struct doctor_finding *f)
     }
 }
 
-static void
-look_node_switch(const struct host *h, struct doctor_finding *f)
+static const char *
+has_one_node(const struct host *h)
 {
-    const char *path = f->check->path;
-    uint64_t mode;
-    if (h->nodes < 2) {
-        finding_set(f, DOCTOR_GOOD, one_node);
-    } else if (!host_number(h, &mode, path)) {
-        finding_unread(f, path, "the kernel has none");
-    } else {
-        finding_set(f, mode != 0 ? DOCTOR_WARN : DOCTOR_GOOD, "%s is %llu",
-                    strrchr(path, '/') + 1, (unsigned long long)mode);
-    }
+    return h->nodes < 2 ? one_node : NULL;
 }
 
 /* clang-format off */
 static const struct doctor_check rows[] = {
-    {.name = "memory-limit", .look = look_limit,
+    {.name = "memory-limit", .look = look_limit, .path = "/proc/self/cgroup",
      .wanted = "{} MB, or a smaller -m",
      .why = "Beside the items there are the hash table, buffers and connections. Near the "
             "limit the kernel reclaims pages in the middle of requests, and at the limit it "
             "kills the server.",
-     .mend = "systemctl set-property --runtime memcached MemoryMax={}M",
-     .stay = "systemctl set-property memcached MemoryMax={}M"},
-    {.name = "memory-host", .look = look_host,
+     .mend = "systemctl set-property --runtime {unit} MemoryMax={}M",
+     .stay = "systemctl set-property {unit} MemoryMax={}M"},
+    {.name = "memory-host", .look = look_host, .path = MEMINFO,
      .wanted = "-m {} or less, or more memory",
      .why = "When the items outgrow what is free, the kernel reclaims, swaps or kills, and "
             "all of them stop workers.",
      .mend = "start with a smaller -m"},
-    {.name = "overcommit", .look = look_overcommit,
+    {.name = "overcommit", .look = look_overcommit, .path = "/proc/sys/vm/overcommit_memory",
      .wanted = "0 or 1, or enough that may be promised",
      .why = "With 2 the kernel refuses memory that is free, because it might be used: the "
             "server then answers \"out of memory\". Kernel: admin-guide/sysctl/vm.",
@@ -265,33 +232,36 @@ static const struct doctor_check rows[] = {
      .why = "Storing one item of that size evicts a large part of what is kept, and those "
             "misses come together. Each such get or set also takes the worker for long.",
      .mend = "start with a smaller -I, or a larger -m"},
-    {.name = "huge-pages", .look = look_thp, .path = THP "/enabled",
+    {.name = "huge-pages", .look = look_file, .path = THP "/enabled",
+     .level = DOCTOR_WARN, .absent = "the kernel has none", .bad = "always",
      .wanted = "madvise or never",
      .why = "With always a worker that touches new memory waits until 2 MB are found and "
             "zeroed, in the middle of a set. -L asks for large pages by itself, before the "
             "first request. Kernel: admin-guide/mm/transhuge.",
      .mend = "echo madvise > " THP "/enabled",
      .stay = "kernel parameter transparent_hugepage=madvise"},
-    {.name = "huge-pages-defrag", .look = look_thp, .path = THP "/defrag",
+    {.name = "huge-pages-defrag", .look = look_file, .path = THP "/defrag",
+     .level = DOCTOR_WARN, .absent = "the kernel has none", .bad = "always",
      .wanted = "madvise, or defer+madvise",
      .why = "With always a fault reclaims and compacts memory itself until there is a large "
             "page: stops of milliseconds. Kernel: admin-guide/mm/transhuge.",
      .mend = "echo madvise > " THP "/defrag",
      .stay = "a line of /etc/tmpfiles.d/:\n"
              "w " THP "/defrag - - - - madvise"},
-    {.name = "swap", .look = look_swap,
+    {.name = "swap", .look = look_swap, .path = MEMINFO,
      .wanted = "no swap, or -k",
      .why = "A get of a page that was swapped out waits for the disk, and with it all "
             "connections of that worker.",
      .mend = "swapoff -a, or start with -k",
      .stay = "no swap in /etc/fstab; or -k, with LimitMEMLOCK=infinity"},
-    {.name = "swappiness", .look = look_swappiness,
+    {.name = "swappiness", .look = look_file, .path = "/proc/sys/vm/swappiness",
+     .level = DOCTOR_NOTE, .spare = has_no_swap, .most = 10,
      .wanted = "10 or less",
      .why = "The higher, the sooner the kernel swaps items out to keep files in memory. "
             "Kernel: admin-guide/sysctl/vm.",
      .mend = "sysctl -w vm.swappiness=1",
      .stay = "vm.swappiness = 1 in /etc/sysctl.d/"},
-    {.name = "memory-nodes", .look = look_nodes,
+    {.name = "memory-nodes", .look = look_nodes, .path = "/sys/devices/system/node",
      .wanted = "a server for each node, or --membind=interleave",
      .why = "Every worker reads all items, so half of them are far away, and one node's "
             "memory may be used up first. Measured: remote memory cost 7 MB/s with one "
@@ -299,16 +269,16 @@ static const struct doctor_check rows[] = {
             "where one for both did not (4.2).",
      .mend = "start with --pin and --membind=interleave; or one server\n"
              "for each node: numactl -N 0 -m 0, numactl -N 1 -m 1"},
-    {.name = "numa-balancing", .look = look_node_switch,
-     .path = "/proc/sys/kernel/numa_balancing",
+    {.name = "numa-balancing", .look = look_file, .path = "/proc/sys/kernel/numa_balancing",
+     .level = DOCTOR_WARN, .spare = has_one_node, .absent = "the kernel has none", .good = "0",
      .wanted = "0",
      .why = "To find out which node uses a page, the kernel unmaps it: the next get of it "
             "faults, and may wait for the page to move. Items are read by workers of all "
             "nodes, so moving gains nothing. Kernel: admin-guide/sysctl/kernel.",
      .mend = "sysctl -w kernel.numa_balancing=0",
      .stay = "kernel.numa_balancing = 0 in /etc/sysctl.d/"},
-    {.name = "zone-reclaim", .look = look_node_switch,
-     .path = "/proc/sys/vm/zone_reclaim_mode",
+    {.name = "zone-reclaim", .look = look_file, .path = "/proc/sys/vm/zone_reclaim_mode",
+     .level = DOCTOR_WARN, .spare = has_one_node, .absent = "the kernel has none", .good = "0",
      .wanted = "0",
      .why = "A worker that needs a page reclaims memory of its node, although other nodes "
             "have free pages. Kernel: admin-guide/sysctl/vm.",

@@ -189,9 +189,9 @@ static void
 look_polling(const struct host *h, struct doctor_finding *f)
 {
     uint64_t poll, read;
-    if (!host_number(h, &poll, "/proc/sys/net/core/busy_poll") ||
+    if (!host_number(h, &poll, f->check->path) ||
         !host_number(h, &read, "/proc/sys/net/core/busy_read")) {
-        finding_unread(f, "/proc/sys/net/core/busy_poll", "the kernel does not poll");
+        finding_unread(f, f->check->path, "the kernel does not poll");
     } else {
         finding_set(f, poll + read > 0 ? DOCTOR_NOTE : DOCTOR_GOOD,
                     "busy_poll is %llu, busy_read %llu", (unsigned long long)poll,
@@ -218,43 +218,21 @@ look_backlog(const struct host *h, struct doctor_finding *f)
 }
 
 static void
-look_congestion(const struct host *h, struct doctor_finding *f)
-{
-    static const char path[] = "/proc/sys/net/ipv4/tcp_congestion_control";
-    char word[HOST_LINE], qdisc[HOST_LINE];
-    if (!host_line(h, word, path)) {
-        finding_unread(f, path, NULL);
-        return;
-    }
-    if (!host_line(h, qdisc, "/proc/sys/net/core/default_qdisc")) {
-        snprintf(qdisc, sizeof qdisc, "unknown");
-    }
-    finding_set(f, strcmp(word, "bbr") == 0 ? DOCTOR_NOTE : DOCTOR_GOOD,
-                "%.32s, with the queue discipline %.32s", word, qdisc);
-}
-
-static void
 look_files(const struct host *h, struct doctor_finding *f)
 {
-    static const char start[] = "Max open files";
-    char line[HOST_LINE];
-    unsigned long long soft, hard;
-    const char *path = host_at("/proc/%s/limits", h->process);
+    uint64_t limit;
     finding_value(f, "%u", h->conf.files);
-    if (!host_find(h, line, path, start) ||
-        sscanf(line + strlen(start), "%llu %llu", &soft, &hard) != 2) {
-        finding_unread(f, path, NULL);
+    if (!host_limit(h, &limit, "Max open files")) {
+        finding_unread(f, host_at("/proc/%s/limits", h->process), NULL);
     } else if (h->conf.may_raise) {
         finding_set(f, DOCTOR_GOOD, "the server raises its limit at the start");
     } else {
-        /* Before it runs it may raise the soft limit to the hard one. */
-        unsigned long long limit = h->conf.process != 0 ? soft : hard;
         finding_set(f,
                     limit < h->conf.max_conns ? DOCTOR_BAD
                     : limit < h->conf.files   ? DOCTOR_WARN
                                               : DOCTOR_GOOD,
-                    "%llu files may be open; -c %u takes up to %u", limit,
-                    h->conf.max_conns, h->conf.files);
+                    "%llu files may be open; -c %u takes up to %u",
+                    (unsigned long long)limit, h->conf.max_conns, h->conf.files);
     }
 }
 
@@ -283,7 +261,7 @@ look_listeners(const struct host *h, struct doctor_finding *f)
 
 /* clang-format off */
 static const struct doctor_check rows[] = {
-    {.name = "irqbalance", .look = look_irqbalance,
+    {.name = "irqbalance", .look = look_irqbalance, .path = "/proc/self/comm",
      .wanted = "not running, and interrupts where they were put",
      .why = "It moves interrupts while connections stay, so that they arrive on other CPUs "
             "than those of their workers. All papers stopped it: \"grave imbalance\" of "
@@ -291,7 +269,7 @@ static const struct doctor_check rows[] = {
      .mend = "systemctl stop irqbalance",
      .stay = "systemctl disable irqbalance; or in its configuration\n"
              "IRQBALANCE_BANNED_CPULIST= with the workers' CPUs"},
-    {.name = "nic-interrupts", .look = look_nics, .judge = judge_irqs,
+    {.name = "nic-interrupts", .look = look_nics, .path = NET, .judge = judge_irqs,
      .wanted = "a CPU for each queue: all workers', or none of them",
      .why = "One CPU takes all interrupts until it is full; and where some workers have "
             "interrupts and others do not, the former set the tail (Managing Interference, "
@@ -301,7 +279,7 @@ static const struct doctor_check rows[] = {
      .mend = "for each queue of {} in /proc/interrupts, another CPU:\n"
              "echo CPU > /proc/irq/NUMBER/smp_affinity_list",
      .stay = "a unit that does this when the network is up; no irqbalance"},
-    {.name = "nic-queues", .look = look_nics, .judge = judge_queues,
+    {.name = "nic-queues", .look = look_nics, .path = NET, .judge = judge_queues,
      .wanted = "a receive queue for each worker, or RPS",
      .why = "One CPU receives for several workers. Measured: at most 500,000 packets a "
             "second without receive-side scaling (Managing Interference, 2.4). Kernel: "
@@ -310,7 +288,7 @@ static const struct doctor_check rows[] = {
              "echo MASK > " NET "{}/queues/rx-0/rps_cpus",
      .stay = "CombinedChannels= in a .link file of systemd-networkd; RPS:\n"
              "a rule of udev for the queues of {}"},
-    {.name = "flow-steering", .look = look_nics, .judge = judge_flows,
+    {.name = "flow-steering", .look = look_nics, .path = NET, .judge = judge_flows,
      .wanted = "RFS on all queues with rps_sock_flow_entries, or neither",
      .why = "RPS alone spreads connections by a hash, to CPUs other than their worker's; "
             "RFS and flow affinity of the card bring them to it, which protects the server "
@@ -320,13 +298,13 @@ static const struct doctor_check rows[] = {
              "echo 4096 > " NET "{}/queues/rx-0/rps_flow_cnt, each queue",
      .stay = "net.core.rps_sock_flow_entries = 32768 in /etc/sysctl.d/, and\n"
              "a rule of udev for the queues of {}"},
-    {.name = "transmit-steering", .look = look_nics, .judge = judge_sending,
+    {.name = "transmit-steering", .look = look_nics, .path = NET, .judge = judge_sending,
      .wanted = "XPS: a sending queue for each CPU",
      .why = "Workers that share a sending queue wait for its lock, and its completions "
             "interrupt another's CPU. Kernel: networking/scaling.",
      .mend = "echo MASK > " NET "{}/queues/tx-0/xps_cpus, each queue",
      .stay = "a rule of udev for the queues of {}"},
-    {.name = "gro-flush", .look = look_nics, .judge = judge_flush,
+    {.name = "gro-flush", .look = look_nics, .path = NET, .judge = judge_flush,
      .wanted = "0, unless --irq-suspend is used",
      .why = "Packets are held back for this time to be handed over together. Published: "
             "deferring interrupts without suspending them had a p95 of 633 us at 800,000 "
@@ -335,7 +313,7 @@ static const struct doctor_check rows[] = {
             "Pipe, 3.2).",
      .mend = "echo 0 > " NET "{}/gro_flush_timeout",
      .stay = "a rule of udev for {}"},
-    {.name = "busy-poll", .look = look_polling,
+    {.name = "busy-poll", .look = look_polling, .path = "/proc/sys/net/core/busy_poll",
      .wanted = "0; --busy-poll polls for the server alone",
      .why = "All programs poll their sockets before they sleep and take CPU time from the "
             "workers. Kernel: networking/napi.",
@@ -356,14 +334,15 @@ static const struct doctor_check rows[] = {
             "are SYN cookies at best. Kernel: networking/ip-sysctl.",
      .mend = "sysctl -w net.ipv4.tcp_max_syn_backlog={}",
      .stay = "net.ipv4.tcp_max_syn_backlog = {} in /etc/sysctl.d/"},
-    {.name = "congestion", .look = look_congestion,
+    {.name = "congestion", .look = look_file,
+     .path = "/proc/sys/net/ipv4/tcp_congestion_control", .level = DOCTOR_NOTE, .bad = "bbr",
      .wanted = "cubic or reno within a data center and on loopback",
      .why = "BBR paces what is sent with timers, which cost CPU time on the worker's CPU. "
             "Measured: p99 beside 32 connections that send 1 MB values 143 to 196 us with "
             "bbr, 107 to 115 us with cubic (doc/benchmarks.md).",
      .mend = "sysctl -w net.ipv4.tcp_congestion_control=cubic",
      .stay = "net.ipv4.tcp_congestion_control = cubic in /etc/sysctl.d/"},
-    {.name = "open-files", .look = look_files,
+    {.name = "open-files", .look = look_files, .path = "/proc/self/limits",
      .wanted = "{} or more, or a smaller -c",
      .why = "Below -c the server does not start; a little above it statistics of the kernel "
             "and listeners take descriptors from clients.",
@@ -375,7 +354,8 @@ static const struct doctor_check rows[] = {
             "queues; with UDP and forged addresses the server can be made to attack "
             "others.",
      .mend = "start with -l ADDRESS; -Y FILE, -S, or -Z with ssl_verify_mode=2",
-     .stay = "also a firewall, or IPAddressAllow= in the unit"},
+     .stay = "also a firewall; or IPAddressDeny=any and IPAddressAllow= in the\n"
+             "unit"},
 };
 /* clang-format on */
 

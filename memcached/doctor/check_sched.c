@@ -10,20 +10,12 @@
 
 #define SLICE_GOOD_NS UINT64_C(1000000)
 
-static void
-look_autogroup(const struct host *h, struct doctor_finding *f)
+static const char *
+is_grouped(const struct host *h)
 {
-    static const char path[] = "/proc/sys/kernel/sched_autogroup_enabled";
-    uint64_t is_on;
-    if (!host_number(h, &is_on, path)) {
-        finding_unread(f, path, "the kernel has no autogroups");
-    } else if (is_on == 0) {
-        finding_set(f, DOCTOR_GOOD, "off");
-    } else if (cgroup_is_grouped_of(h->conf.root, h->process)) {
-        finding_set(f, DOCTOR_GOOD, "on, without effect in a control group for CPU time");
-    } else {
-        finding_set(f, DOCTOR_NOTE, "on: the server has the share of one session");
-    }
+    return cgroup_is_grouped_of(h->conf.root, h->process)
+               ? "the server is in a control group for CPU time"
+               : NULL;
 }
 
 /* Each kernel has its own names; the first that is there. */
@@ -57,8 +49,7 @@ look_slice(const struct host *h, struct doctor_finding *f)
                     "no --sched, and slices of %llu us", (unsigned long long)ns / 1000);
     } else {
         finding_set(f, DOCTOR_NOTE,
-                    "no --sched; the kernel's slice could not be read: %s; run as root, "
-                    "with debugfs mounted",
+                    "no --sched, and the kernel's slice could not be read: %s",
                     strerror(errno));
     }
 }
@@ -74,12 +65,9 @@ look_features(const struct host *h, struct doctor_finding *f)
         {"NO_PREEMPT_SHORT", "PREEMPT_SHORT", DOCTOR_WARN},
         {"NO_HRTICK ", "HRTICK", DOCTOR_NOTE},
     };
-    static const char path[] = "/sys/kernel/debug/sched/features";
-    char *text = host_text(h, path);
+    char *text = host_text(h, f->check->path);
     if (text == NULL) {
-        finding_set(f, DOCTOR_UNKNOWN,
-                    "%s could not be read: %s; run as root, with debugfs mounted", path,
-                    strerror(errno));
+        finding_unread(f, f->check->path, NULL);
         return;
     }
     finding_set(f, DOCTOR_GOOD, "those that matter are on");
@@ -108,7 +96,9 @@ look_rt_budget(const struct host *h, struct doctor_finding *f)
 
 /* clang-format off */
 static const struct doctor_check rows[] = {
-    {.name = "autogroup", .look = look_autogroup,
+    {.name = "autogroup", .look = look_file,
+     .path = "/proc/sys/kernel/sched_autogroup_enabled", .level = DOCTOR_NOTE,
+     .spare = is_grouped, .absent = "the kernel has no autogroups", .good = "0",
      .wanted = "off, or the server in a control group for CPU time",
      .why = "Each session shares the CPUs as a whole: a batch job in another terminal has "
             "as much as the server, and nice values count within a session only (doc/qos.md, "
@@ -126,13 +116,14 @@ static const struct doctor_check rows[] = {
      .mend = "start with --sched=slice:100us (Linux 6.12 or later) or fifo",
      .stay = "LimitRTPRIO=10 in the unit gives the right to it"},
     {.name = "sched-features", .look = look_features,
+     .path = "/sys/kernel/debug/sched/features",
      .wanted = "WAKEUP_PREEMPTION, PREEMPT_SHORT and HRTICK",
      .why = "Without the first two a worker that wakes up waits for the slice of what runs; "
             "without HRTICK its turn is noticed at the next tick only, up to 4 ms later "
             "(doc/benchmarks.md, a square wave on the worker's CPU).",
      .mend = "echo {} > /sys/kernel/debug/sched/features",
      .stay = "a unit that does this at each start of the machine"},
-    {.name = "rt-budget", .look = look_rt_budget,
+    {.name = "rt-budget", .look = look_rt_budget, .path = "/proc/self/cgroup",
      .wanted = "a budget above 0",
      .why = "The kernel refuses --sched=fifo and rr in a control group without a budget of "
             "real-time CPU time (CONFIG_RT_GROUP_SCHED); the workers then have the default "

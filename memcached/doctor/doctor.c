@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "base/num.h"
 #include "doctor/check.h"
+
+#define DEBUGFS "/sys/kernel/debug"
 
 static const struct doctor_table *const tables[] = {&doctor_cpu, &doctor_sched,
                                                     &doctor_memory, &doctor_network};
@@ -35,12 +38,64 @@ void
 finding_unread(struct doctor_finding *f, const char *path, const char *absent)
 {
     bool is_absent = errno == ENOENT;
-    bool needs_root = errno == EACCES || errno == EPERM;
+    const char *remedy = errno == EACCES || errno == EPERM ? "; run as root"
+                         : is_absent && strncmp(path, DEBUGFS, strlen(DEBUGFS)) == 0
+                             ? "; mount -t debugfs debugfs " DEBUGFS
+                             : "";
     if (is_absent && absent != NULL) {
         finding_set(f, DOCTOR_GOOD, "%s", absent);
     } else {
         finding_set(f, DOCTOR_UNKNOWN, "%s could not be read: %s%s", path,
-                    strerror(errno), needs_root ? "; run as root" : "");
+                    strerror(errno), remedy);
+    }
+}
+
+/* Is the word one of the list, which has blanks between? */
+static bool
+is_among(const char *word, const char *list)
+{
+    size_t len = strlen(word);
+    for (const char *at = list; *at != '\0'; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == len && strncmp(at, word, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+look_file(const struct host *h, struct doctor_finding *f)
+{
+    const struct doctor_check *c = f->check;
+    const char *spared = c->spare != NULL ? c->spare(h) : NULL;
+    char word[HOST_LINE];
+    if (spared != NULL) {
+        finding_set(f, DOCTOR_GOOD, "%s", spared);
+    } else if (!host_choice(h, word, c->path)) {
+        finding_unread(f, c->path, c->absent);
+    } else {
+        uint64_t number = 0;
+        bool is_good = c->good != NULL ? is_among(word, c->good)
+                       : c->bad != NULL
+                           ? strstr(word, c->bad) == NULL
+                           : num_u64(word, strlen(word), &number) && number <= c->most;
+        finding_set(f, is_good ? DOCTOR_GOOD : c->level, "%s is %.64s",
+                    strrchr(c->path, '/') + 1, word);
+    }
+}
+
+/* What is not mounted has no files, which would look as if all were well. */
+static void
+look(const struct host *h, struct doctor_finding *f)
+{
+    const char *path = f->check->path;
+    bool is_proc = path != NULL && strncmp(path, "/proc/", strlen("/proc/")) == 0;
+    if (path != NULL && !(is_proc ? h->has_proc : h->has_sys)) {
+        finding_set(f, DOCTOR_UNKNOWN, "%s is not mounted here",
+                    is_proc ? "/proc" : "/sys");
+    } else {
+        f->check->look(h, f);
     }
 }
 
@@ -52,12 +107,12 @@ doctor_examine(const struct doctor_conf *conf, struct doctor_report *r)
     unsigned count = 0;
     *r = (struct doctor_report){.count = 0};
     host_init(&host, conf);
+    snprintf(r->unit, sizeof r->unit, "%s", host.unit);
     for (unsigned t = 0; t < TABLES; t++) {
         for (unsigned i = 0; i < tables[t]->count; i++) {
             must(count < DOCTOR_CHECKS_MAX);
             all[count] = (struct doctor_finding){.check = &tables[t]->rows[i]};
-            all[count].check->look(&host, &all[count]);
-            count++;
+            look(&host, &all[count++]);
         }
     }
     for (unsigned level = 0; level < DOCTOR_LEVELS; level++) {

@@ -71,6 +71,7 @@ struct doctor_finding {
 struct doctor_report {
     struct doctor_finding list[DOCTOR_CHECKS_MAX]; /* worst first */
     unsigned count, of_level[DOCTOR_LEVELS];
+    char unit[DOCTOR_VALUE_LEN]; /* of systemd, that the server is or would be */
 };
 
 void doctor_examine(const struct doctor_conf *conf, struct doctor_report *r);

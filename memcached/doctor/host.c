@@ -109,15 +109,32 @@ host_cpus(const struct host *h, struct cpumask *cpus, const char *path)
 bool
 host_choice(const struct host *h, char word[HOST_LINE], const char *path)
 {
-    char line[HOST_LINE];
-    word[0] = '\0';
-    if (!host_line(h, line, path)) {
+    if (!host_line(h, word, path)) {
         return false;
     }
-    bool is_chosen = sscanf(line, "%*[^[][%255[^]]", word) == 1 ||
-                     sscanf(line, "[%255[^]]", word) == 1;
-    errno = is_chosen ? 0 : EINVAL;
-    return is_chosen;
+    char *begin = strchr(word, '[');
+    char *end = begin != NULL ? strchr(begin, ']') : NULL;
+    if (end != NULL) {
+        *end = '\0';
+        memmove(word, begin + 1, (size_t)(end - begin));
+    }
+    return true;
+}
+
+bool
+host_limit(const struct host *h, uint64_t *limit, const char *start)
+{
+    char line[HOST_LINE];
+    if (!host_find(h, line, host_at("/proc/%s/limits", h->process), start)) {
+        return false;
+    }
+    const char *soft = strtok(line + strlen(start), " "), *hard = strtok(NULL, " ");
+    const char *own = h->conf.process != 0 ? soft : hard;
+    bool is_free = own != NULL && strcmp(own, "unlimited") == 0;
+    bool is_number = own != NULL && num_u64(own, strlen(own), limit);
+    *limit = is_free ? UINT64_MAX : *limit;
+    errno = EINVAL;
+    return is_free || is_number;
 }
 
 char *
@@ -180,6 +197,34 @@ read_threads(struct host *h)
     h->conf.threads = workers > 0 ? workers : h->conf.threads;
 }
 
+/* "0::/system.slice/memcached-qos.service": the last word, where it is a service. */
+static void
+read_unit(struct host *h)
+{
+    static const char service[] = ".service";
+    char line[HOST_LINE];
+    snprintf(h->unit, sizeof h->unit, "%s", PACKAGE_NAME);
+    if (h->conf.process == 0 ||
+        !host_line(h, line, host_at("/proc/%s/cgroup", h->process))) {
+        return;
+    }
+    const char *name = strrchr(line, '/');
+    size_t len = name != NULL ? strlen(++name) : 0;
+    if (len > strlen(service) && len < sizeof h->unit &&
+        strcmp(name + len - strlen(service), service) == 0) {
+        snprintf(h->unit, sizeof h->unit, "%.*s", (int)(len - strlen(service)), name);
+    }
+}
+
+static bool
+is_there(const struct host *h, const char *pattern)
+{
+    glob_t found;
+    unsigned count = host_glob(h, pattern, &found);
+    globfree(&found);
+    return count > 0;
+}
+
 void
 host_init(struct host *h, const struct doctor_conf *conf)
 {
@@ -190,7 +235,10 @@ host_init(struct host *h, const struct doctor_conf *conf)
     } else {
         snprintf(h->process, sizeof h->process, "%u", conf->process);
     }
+    h->has_proc = is_there(h, "/proc/self");
+    h->has_sys = is_there(h, "/sys/devices/system");
     read_threads(h);
+    read_unit(h);
     h->nodes = host_glob(h, "/sys/devices/system/node/node[0-9]*", &nodes);
     globfree(&nodes);
 }

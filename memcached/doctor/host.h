@@ -12,7 +12,8 @@
 
 #include "doctor/doctor.h"
 
-#define HOST_LINE 256
+/* The longest line that counts: a list of every other CPU. */
+#define HOST_LINE (CPUMASK_CPUS / 2 * 5)
 #define HOST_CPUS "/sys/devices/system/cpu"
 
 struct host {
@@ -21,6 +22,8 @@ struct host {
     struct cpumask allowed; /* the CPUs that one of its threads or another may use */
     struct cpumask workers; /* those that a worker is bound to; empty: none is */
     unsigned nodes;         /* of memory */
+    bool has_proc, has_sys; /* mounted */
+    char unit[DOCTOR_VALUE_LEN];
 };
 
 void host_init(struct host *h, const struct doctor_conf *conf);
@@ -34,7 +37,7 @@ must_check bool host_line(const struct host *h, char line[HOST_LINE], const char
 must_check bool host_number(const struct host *h, uint64_t *number, const char *path);
 /* CPUs as a list, "0-3,8". */
 must_check bool host_cpus(const struct host *h, struct cpumask *cpus, const char *path);
-/* What is chosen of a file's words: "always [madvise] never". */
+/* A file's first line; of "always [madvise] never" what is chosen. */
 must_check bool host_choice(const struct host *h, char word[HOST_LINE], const char *path);
 /* The line of a file that begins with `start`. */
 must_check bool host_find(const struct host *h, char line[HOST_LINE], const char *path,
@@ -42,6 +45,9 @@ must_check bool host_find(const struct host *h, char line[HOST_LINE], const char
 /* The same of a number behind `start` and blanks. */
 must_check bool host_field(const struct host *h, uint64_t *number, const char *path,
                            const char *start);
+/* A limit of the server's process, such as "Max open files"; UINT64_MAX: there is none. Of one that is to
+ * run that to which it may raise its own. */
+must_check bool host_limit(const struct host *h, uint64_t *limit, const char *start);
 /* A whole file, to be freed. NULL: it could not be read. */
 must_check char *host_text(const struct host *h, const char *path);
 

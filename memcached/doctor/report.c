@@ -3,7 +3,7 @@
  *
  * The findings as text and as JSON.
  */
-#include "config.h"
+#include "base/fold.h"
 #include "base/json.h"
 #include "doctor/check.h"
 
@@ -20,58 +20,28 @@ static const struct {
     [DOCTOR_GOOD] = {"good", "good"},
 };
 
-/* The text with the value in place of {}. */
+/* The text with what stands for {} and {unit}. */
 static void
-expand(const char *text, const char *value, char to[TEXT_LEN])
+expand(const char *text, const char *value, const char *unit, char to[TEXT_LEN])
 {
-    size_t len = 0;
-    while (*text != '\0' && len + 1 < TEXT_LEN) {
-        if (strncmp(text, "{}", 2) == 0) {
-            int n = snprintf(to + len, TEXT_LEN - len, "%s", value);
-            len += (size_t)n < TEXT_LEN - len ? (size_t)n : TEXT_LEN - len - 1;
-            text += 2;
+    for (size_t len = 0; *text != '\0' && len + 1 < TEXT_LEN; len = strlen(to)) {
+        bool is_value = strncmp(text, "{}", strlen("{}")) == 0;
+        bool is_unit = strncmp(text, "{unit}", strlen("{unit}")) == 0;
+        if (is_value || is_unit) {
+            snprintf(to + len, TEXT_LEN - len, "%s", is_unit ? unit : value);
+            text += is_unit ? strlen("{unit}") : strlen("{}");
         } else {
-            to[len++] = *text++;
+            size_t plain = 1 + strcspn(text + 1, "{");
+            snprintf(to + len, TEXT_LEN - len, "%.*s", (int)plain, text);
+            text += plain;
         }
     }
-    to[len] = '\0';
 }
 
 /* ---- text ----------------------------------------------------------------------------- */
 
-/* How much of the text goes onto a line: up to the last blank that fits, or all of a word that
- * does not fit. */
-static size_t
-fitting(const char *text, size_t columns)
-{
-    size_t end = strcspn(text, "\n");
-    if (end <= columns) {
-        return end;
-    }
-    size_t cut = columns;
-    while (cut > 0 && text[cut] != ' ') {
-        cut--;
-    }
-    return cut > 0 ? cut : strcspn(text, " \n");
-}
-
-/* The text beside its label. */
 static void
-print_part(FILE *out, int columns, const char *label, const char *text, const char *value)
-{
-    char expanded[TEXT_LEN];
-    expand(text, value, expanded);
-    for (const char *at = expanded; *at != '\0';) {
-        size_t len = fitting(at, (size_t)(LINE_COLUMNS - columns));
-        fprintf(out, "%-*s%.*s\n", columns, label, (int)len, at);
-        label = "";
-        at += len;
-        at += *at != '\0';
-    }
-}
-
-static void
-print_finding(FILE *out, const struct doctor_finding *f)
+print_finding(FILE *out, const struct doctor_report *r, const struct doctor_finding *f)
 {
     const struct doctor_check *c = f->check;
     const struct {
@@ -84,18 +54,13 @@ print_finding(FILE *out, const struct doctor_finding *f)
     fprintf(out, "%-6s%s\n", levels[f->level].title, c->name);
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].text != NULL) {
-            print_part(out, LABEL_COLUMNS, parts[i].label, parts[i].text, f->value);
+            char text[TEXT_LEN] = "";
+            expand(parts[i].text, f->value, r->unit, text);
+            fprintf(out, "%-*s", LABEL_COLUMNS, parts[i].label);
+            fold_text(out, text, LABEL_COLUMNS, LINE_COLUMNS);
         }
     }
     fputc('\n', out);
-}
-
-static void
-print_briefly(FILE *out, const struct doctor_finding *f)
-{
-    char label[NAME_COLUMNS];
-    snprintf(label, sizeof label, "%-9s%s", levels[f->level].title, f->check->name);
-    print_part(out, NAME_COLUMNS, label, f->found, "");
 }
 
 void
@@ -108,9 +73,11 @@ doctor_print(const struct doctor_report *r, bool shows_all, FILE *out)
     for (unsigned i = 0; i < r->count; i++) {
         const struct doctor_finding *f = &r->list[i];
         if (f->level < DOCTOR_UNKNOWN) {
-            print_finding(out, f);
+            print_finding(out, r, f);
         } else if (f->level == DOCTOR_UNKNOWN || shows_all) {
-            print_briefly(out, f);
+            fprintf(out, "%-9s%-*s", levels[f->level].title, NAME_COLUMNS - 9,
+                    f->check->name);
+            fold_text(out, f->found, NAME_COLUMNS, LINE_COLUMNS);
         }
     }
     if (good > 0 && !shows_all) {
@@ -122,24 +89,21 @@ doctor_print(const struct doctor_report *r, bool shows_all, FILE *out)
 /* ---- JSON ----------------------------------------------------------------------------- */
 
 static void
-put_member(struct json *j, const char *name, const char *text, const char *value)
-{
-    char expanded[TEXT_LEN];
-    expand(text != NULL ? text : "", value, expanded);
-    json_put(j, JSON(name, expanded));
-}
-
-static void
-put_finding(struct json *j, const struct doctor_finding *f)
+put_finding(struct json *j, const struct doctor_report *r, const struct doctor_finding *f)
 {
     const struct doctor_check *c = f->check;
+    const struct {
+        const char *key, *text;
+    } parts[] = {
+        {"wanted", c->wanted}, {"why", c->why}, {"now", c->mend}, {"for_good", c->stay}};
     json_open(j, NULL, '{');
     json_put(j, JSON("name", c->name), JSON("level", levels[f->level].name),
              JSON("found", f->found));
-    put_member(j, "wanted", c->wanted, f->value);
-    put_member(j, "why", c->why, f->value);
-    put_member(j, "now", c->mend, f->value);
-    put_member(j, "for_good", c->stay, f->value);
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char text[TEXT_LEN] = "";
+        expand(parts[i].text != NULL ? parts[i].text : "", f->value, r->unit, text);
+        json_put(j, JSON(parts[i].key, text));
+    }
     json_close(j, '}');
 }
 
@@ -157,7 +121,7 @@ doctor_print_json(const struct doctor_report *r, FILE *out)
     json_close(&j, '}');
     json_open(&j, "checks", '[');
     for (unsigned i = 0; i < r->count; i++) {
-        put_finding(&j, &r->list[i]);
+        put_finding(&j, r, &r->list[i]);
     }
     json_close(&j, ']');
     json_close(&j, '}');

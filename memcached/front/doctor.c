@@ -205,8 +205,12 @@ settings_of_process(struct settings *s, uint32_t process)
 {
     static char text[ARGUMENTS_MAX];
     static char *argv[ARGUMENTS_MAX / 2];
+    char folder[PATH_LEN];
     int count = 0, status;
     size_t len = read_arguments(process, text);
+    /* Names of files are seen from there; where this user may not go, only full ones are found. */
+    snprintf(folder, sizeof folder, "/proc/%u/cwd", process);
+    (void)!chdir(folder);
     for (char *at = text; at < text + len && count < ARGUMENTS_MAX / 2 - 1;
          at += strlen(at) + 1) {
         argv[count++] = at;

@@ -12,7 +12,14 @@
 
 #define CPUSTAT_PATH "/proc/stat"
 
-/* The time that the CPU has run threads, or that the host kept it from that, in the
- * file's ticks: interrupts do not count, they are as much the worker's own as other
- * threads'. False: the text does not tell. */
-must_check bool cpustat_parse(const char *text, int cpu, uint64_t *ticks);
+/* In the file's ticks. */
+struct cpustat {
+    uint64_t
+        busy; /* it has run threads: interrupts do not count, they are as much the worker's
+                      * own as other threads' */
+    uint64_t stolen; /* the host kept it from that */
+    uint64_t all;
+};
+
+/* Of a CPU, or, -1, of all together. False: the text does not tell. */
+must_check bool cpustat_parse(const char *text, int cpu, struct cpustat *stat);

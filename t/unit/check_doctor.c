@@ -47,106 +47,55 @@
     }
 #define SWAP(total, left) MEMINFO("SwapTotal: " total " kB\nSwapFree: " left " kB\n")
 #define SYSCTL "/proc/sys/"
+#define TEN(n) #n "0," #n "2," #n "4," #n "6," #n "8"
+#define EVEN_CPUS                                                                                               \
+    TEN()                                                                                                       \
+    "," TEN(1) "," TEN(2) "," TEN(3) "," TEN(4) "," TEN(5) "," TEN(6) "," TEN(7) "," TEN(8) "," TEN(9) "," TEN( \
+        10) "," TEN(11) "," TEN(12) "," TEN(13) "," TEN(14) "," TEN(15) "," TEN(16) "," TEN(17) "," TEN(18) "," TEN(19)
 
 /* ---- settings ------------------------------------------------------------------------- */
 
-static void
-pinned(struct doctor_conf *c)
-{
-    c->is_pinned = true;
-    cpumask_add(&c->workers, 0);
-    cpumask_add(&c->workers, 2);
-}
+enum {
+    PINNED = 1 << 0,
+    TWO_WORKERS = 1 << 1,
+    ONE_WORKER = 1 << 2,
+    FIFO = 1 << 3,
+    LOCKED = 1 << 4,
+    LARGE_ITEMS = 1 << 5,
+    BOUND_MEMORY = 1 << 6,
+    SUSPENDING = 1 << 7,
+    AS_ROOT = 1 << 8,
+    LOCAL = 1 << 9,
+    ONE_ADDRESS = 1 << 10,
+    WITH_UDP = 1 << 11,
+    WITH_TLS = 1 << 12,
+    WITH_PASSWORD = 1 << 13,
+    RUNNING = 1 << 14,
+};
 
 static void
-two_workers(struct doctor_conf *c)
+set_conf(struct doctor_conf *c, unsigned what)
 {
-    c->threads = 2;
-}
-
-static void
-one_worker(struct doctor_conf *c)
-{
-    c->threads = 1;
-}
-
-static void
-fifo(struct doctor_conf *c)
-{
-    c->sched = "fifo:1";
-    c->is_realtime = true;
-}
-
-static void
-locked(struct doctor_conf *c)
-{
-    c->locks_memory = true;
-}
-
-static void
-root_locked(struct doctor_conf *c)
-{
-    c->locks_memory = c->may_raise = true;
-}
-
-static void
-large_items(struct doctor_conf *c)
-{
-    c->item_max = 32 << 20;
-}
-
-static void
-bound_memory(struct doctor_conf *c)
-{
-    c->has_membind = true;
-}
-
-static void
-suspending(struct doctor_conf *c)
-{
-    c->suspends_irqs = true;
-}
-
-static void
-as_root(struct doctor_conf *c)
-{
-    c->may_raise = true;
-}
-
-static void
-local(struct doctor_conf *c)
-{
-    c->reach = DOCTOR_REACH_HOST;
-}
-
-static void
-one_address(struct doctor_conf *c)
-{
-    c->reach = DOCTOR_REACH_SOME;
-}
-
-static void
-with_udp(struct doctor_conf *c)
-{
-    c->has_udp = true;
-}
-
-static void
-with_tls(struct doctor_conf *c)
-{
-    c->guard = DOCTOR_GUARD_TLS;
-}
-
-static void
-with_password(struct doctor_conf *c)
-{
-    c->guard = DOCTOR_GUARD_CLIENT;
-}
-
-static void
-running(struct doctor_conf *c)
-{
-    c->process = 77;
+    c->is_pinned = what & PINNED;
+    c->threads = what & TWO_WORKERS ? 2 : what & ONE_WORKER ? 1 : c->threads;
+    c->sched = what & FIFO ? "fifo:1" : NULL;
+    c->is_realtime = what & FIFO;
+    c->locks_memory = what & LOCKED;
+    c->may_raise = what & AS_ROOT;
+    c->item_max = what & LARGE_ITEMS ? 32 << 20 : c->item_max;
+    c->has_membind = what & BOUND_MEMORY;
+    c->suspends_irqs = what & SUSPENDING;
+    c->reach = what & LOCAL         ? DOCTOR_REACH_HOST
+               : what & ONE_ADDRESS ? DOCTOR_REACH_SOME
+                                    : c->reach;
+    c->has_udp = what & WITH_UDP;
+    c->guard = what & WITH_TLS        ? DOCTOR_GUARD_TLS
+               : what & WITH_PASSWORD ? DOCTOR_GUARD_CLIENT
+                                      : c->guard;
+    c->process = what & RUNNING ? 77 : 0;
+    for (unsigned cpu = 0; c->is_pinned && cpu <= 2; cpu += 2) {
+        cpumask_add(&c->workers, cpu);
+    }
 }
 
 /* ---- hosts ---------------------------------------------------------------------------- */
@@ -164,223 +113,233 @@ static const struct {
     const char *check;
     enum doctor_level level;
     const char *part; /* of what is found */
-    void (*set)(struct doctor_conf *c);
+    unsigned set;
     struct file files[12];
 } rows[] = {
-    {"cpu-quota", DOCTOR_GOOD, "no quota", NULL, NOTHING},
-    {"cpu-quota", DOCTOR_BAD, "1.50 CPUs for 4 workers", NULL,
+    {"cpu-quota", DOCTOR_GOOD, "no quota", 0, NOTHING},
+    {"cpu-quota", DOCTOR_BAD, "1.50 CPUs for 4 workers", 0,
      {CGROUPS("cpu.max", "150000 100000\n")}},
-    {"cpu-quota", DOCTOR_GOOD, "4.00 CPUs", NULL,
+    {"cpu-quota", DOCTOR_GOOD, "4.00 CPUs", 0,
      {CGROUPS("cpu.max", "400000 100000\n")}},
-    {"cpu-quota", DOCTOR_BAD, "0.50 CPUs", running,
+    {"cpu-quota", DOCTOR_BAD, "0.50 CPUs", RUNNING,
      {{"/proc/77/cgroup", "0::/b\n"},
       {"/proc/self/mountinfo", "24 22 0:21 / /cg rw - cgroup2 cgroup2 rw\n"},
       {"/cg/b/cpu.max", "50000 100000\n"}}},
-    {"cpu-quota", DOCTOR_BAD, "0.25 CPUs", NULL,
+    {"cpu-quota", DOCTOR_BAD, "0.25 CPUs", 0,
      {{"/proc/self/cgroup", "4:cpu,cpuacct:/a\n"},
       {"/proc/self/mountinfo", "30 23 0:26 / /cpu rw - cgroup cgroup rw,cpu,cpuacct\n"},
       {"/cpu/a/cpu.cfs_quota_us", "25000\n"},
       {"/cpu/a/cpu.cfs_period_us", "100000\n"}}},
-    {"cpuset", DOCTOR_GOOD, "4 workers may use 4 CPUs: 0-3", NULL, NOTHING},
-    {"cpuset", DOCTOR_WARN, "4 workers may use 2 CPUs: 1,3", NULL,
+    {"cpuset", DOCTOR_GOOD, "4 workers may use 4 CPUs: 0-3", 0, NOTHING},
+    {"cpuset", DOCTOR_WARN, "4 workers may use 2 CPUs: 1,3", 0,
      {{"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t1,3\n"}}},
-    {"cpuset", DOCTOR_UNKNOWN, "could not be read", NULL,
+    {"cpuset", DOCTOR_GOOD, "4 workers may use 100 CPUs", 0,
+     {{"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t" EVEN_CPUS "\n"}}},
+    {"cpuset", DOCTOR_UNKNOWN, "could not be read", 0,
      {{"/proc/self/task/1/status", "Name:\tmemcached\n"}}},
     /* The main thread of a pinned server has the CPUs that are left. */
-    {"cpuset", DOCTOR_GOOD, "2 workers may use 4 CPUs", running,
+    {"cpuset", DOCTOR_GOOD, "2 workers may use 4 CPUs", RUNNING,
      {{"/proc/77/task/77/status", "Name:\tmemcached\nCpus_allowed_list:\t1,3\n"},
       {"/proc/77/task/78/status", "Name:\tmc-worker 0\nCpus_allowed_list:\t0\n"},
       {"/proc/77/task/79/status", "Name:\tmc-worker 1\nCpus_allowed_list:\t2\n"}}},
-    {"pinning", DOCTOR_NOTE, "4 workers are not pinned", NULL, NOTHING},
-    {"pinning", DOCTOR_GOOD, "pinned", pinned, NOTHING},
-    {"pinning", DOCTOR_GOOD, "one worker", one_worker, NOTHING},
-    {"pinning", DOCTOR_GOOD, "are pinned", running,
+    {"pinning", DOCTOR_NOTE, "4 workers are not pinned", 0, NOTHING},
+    {"pinning", DOCTOR_GOOD, "pinned", PINNED, NOTHING},
+    {"pinning", DOCTOR_GOOD, "one worker", ONE_WORKER, NOTHING},
+    {"pinning", DOCTOR_GOOD, "are pinned", RUNNING,
      {{"/proc/77/task/78/status", "Name:\tmc-worker 0\nCpus_allowed_list:\t0\n"}}},
-    {"smt-siblings", DOCTOR_GOOD, "no worker is pinned", NULL, NOTHING},
-    {"smt-siblings", DOCTOR_GOOD, "share no core", pinned,
+    {"smt-siblings", DOCTOR_GOOD, "no worker is pinned", 0, NOTHING},
+    {"smt-siblings", DOCTOR_GOOD, "share no core", PINNED,
      {{CPU "cpu0/topology/thread_siblings_list", "0\n"},
       {CPU "cpu2/topology/thread_siblings_list", "0,2\n"}}},
-    {"smt-siblings", DOCTOR_WARN, "CPUs 1 share cores with workers; up to 80 % busy", pinned,
+    {"smt-siblings", DOCTOR_WARN, "CPUs 1 share cores with workers; up to 80 % busy", PINNED,
      {{CPU "cpu0/topology/thread_siblings_list", "0-1\n"},
       {"/proc/stat", STAT("9 9 9 9 9 9 9 9", "100 0 0 100 0 0 0 0")},
       {LATER, STAT("9 9 9 9 9 9 9 9", "150 10 20 120 0 0 0 0")}}},
-    {"smt-siblings", DOCTOR_GOOD, "CPUs 1 share cores with workers, less than 20 %", pinned,
+    {"smt-siblings", DOCTOR_GOOD, "CPUs 1 share cores with workers, less than 20 %", PINNED,
      {{CPU "cpu0/topology/thread_siblings_list", "0-1\n"},
       {"/proc/stat", STAT("9 9 9 9 9 9 9 9", "100 0 0 100 0 0 0 0")},
       {LATER, STAT("9 9 9 9 9 9 9 9", "101 0 0 199 0 0 0 0")}}},
-    {"smt-siblings", DOCTOR_UNKNOWN, "/proc/stat", pinned,
+    /* A CPU that was off line in between. */
+    {"smt-siblings", DOCTOR_GOOD, "CPUs 1 share cores with workers, less than 20 %", PINNED,
+     {{CPU "cpu0/topology/thread_siblings_list", "0-1\n"},
+      {"/proc/stat", STAT("9 9 9 9 9 9 9 9", "100 0 0 100 0 0 0 0")},
+      {LATER, STAT("9 9 9 9 9 9 9 9", "1 0 0 500 0 0 0 0")}}},
+    {"smt-siblings", DOCTOR_UNKNOWN, "/proc/stat", PINNED,
      {{CPU "cpu0/topology/thread_siblings_list", "0-1\n"}}},
-    {"steal", DOCTOR_UNKNOWN, "/proc/stat", NULL, NOTHING},
-    {"steal", DOCTOR_UNKNOWN, "/proc/stat", NULL, {{"/proc/stat", "cpu  1 2 x\n"}}},
-    {"steal", DOCTOR_GOOD, "0.1 %", NULL,
+    {"steal", DOCTOR_UNKNOWN, "/proc/stat", 0, NOTHING},
+    {"steal", DOCTOR_UNKNOWN, "/proc/stat", 0, {{"/proc/stat", "cpu  1 2 x\n"}}},
+    {"steal", DOCTOR_GOOD, "0.1 %", 0,
      {{"/proc/stat", STAT("500 0 499 0 0 0 0 1", "1 1 1 1 1 1 1 1")}}},
-    {"steal", DOCTOR_NOTE, "1.0 %", NULL,
+    {"steal", DOCTOR_NOTE, "1.0 %", 0,
      {{"/proc/stat", STAT("500 0 490 0 0 0 0 10", "1 1 1 1 1 1 1 1")}}},
-    {"steal", DOCTOR_WARN, "20.0 %", NULL,
+    {"steal", DOCTOR_WARN, "20.0 %", 0,
      {{"/proc/stat", STAT("500 0 300 0 0 0 0 200", "1 1 1 1 1 1 1 1")}}},
-    {"idle-states", DOCTOR_GOOD, "no idle state", NULL, NOTHING},
-    {"idle-states", DOCTOR_WARN, "C6: 133 us", NULL,
+    {"idle-states", DOCTOR_GOOD, "no idle state", 0, NOTHING},
+    {"idle-states", DOCTOR_WARN, "C6: 133 us", 0,
      {{CPU "cpu1/cpuidle/state0/latency", "0\n"},
       {CPU "cpu1/cpuidle/state1/latency", "133\n"},
       {CPU "cpu1/cpuidle/state1/name", "C6\n"},
       {CPU "cpu1/cpuidle/state1/disable", "0\n"}}},
-    {"idle-states", DOCTOR_GOOD, "C1: 2 us", NULL,
+    {"idle-states", DOCTOR_GOOD, "C1: 2 us", 0,
      {{CPU "cpu1/cpuidle/state0/latency", "2\n"},
       {CPU "cpu1/cpuidle/state0/name", "C1\n"},
       {CPU "cpu1/cpuidle/state1/latency", "133\n"},
       {CPU "cpu1/cpuidle/state1/disable", "1\n"}}},
-    {"idle-states", DOCTOR_GOOD, "no idle state", NULL,
+    {"idle-states", DOCTOR_GOOD, "no idle state", 0,
      {{CPU "cpu1/cpuidle/state0/latency", "133\n"},
       {CPU "cpu1/cpuidle/state0/name", "C6\n"},
       {CPU "cpu1/power/pm_qos_resume_latency_us", "20\n"}}},
-    {"idle-states", DOCTOR_GOOD, "no idle state", NULL,
+    {"idle-states", DOCTOR_GOOD, "no idle state", 0,
      {{CPU "cpu1/cpuidle/state0/latency", "133\n"},
       {CPU "cpu1/cpuidle/state0/name", "C6\n"},
       {CPU "cpu1/power/pm_qos_resume_latency_us", "n/a\n"}}},
-    {"idle-states", DOCTOR_WARN, "C6", NULL,
+    {"idle-states", DOCTOR_WARN, "C6", 0,
      {{CPU "cpu1/cpuidle/state0/latency", "133\n"},
       {CPU "cpu1/cpuidle/state0/name", "C6\n"},
       {CPU "cpu1/power/pm_qos_resume_latency_us", "0\n"}}},
-    {"governor", DOCTOR_GOOD, "does not scale", NULL, NOTHING},
-    {"governor", DOCTOR_WARN, "schedutil on CPUs 1,3", NULL,
+    {"governor", DOCTOR_GOOD, "does not scale", 0, NOTHING},
+    {"governor", DOCTOR_WARN, "schedutil on CPUs 1,3", 0,
      {{CPU "cpu0/cpufreq/scaling_governor", "performance\n"},
       {CPU "cpu1/cpufreq/scaling_governor", "schedutil\n"},
       {CPU "cpu3/cpufreq/scaling_governor", "schedutil\n"}}},
-    {"governor", DOCTOR_GOOD, "performance", NULL,
+    {"governor", DOCTOR_GOOD, "performance", 0,
      {{CPU "cpu0/cpufreq/scaling_governor", "performance\n"}}},
-    {"turbo", DOCTOR_GOOD, "no switch", NULL, NOTHING},
-    {"turbo", DOCTOR_NOTE, "are on", NULL, {{CPU "intel_pstate/no_turbo", "0\n"}}},
-    {"turbo", DOCTOR_GOOD, "are off", NULL, {{CPU "intel_pstate/no_turbo", "1\n"}}},
-    {"turbo", DOCTOR_NOTE, "are on", NULL, {{CPU "cpufreq/boost", "1\n"}}},
-    {"clock", DOCTOR_UNKNOWN, "could not be read", NULL, NOTHING},
-    {"clock", DOCTOR_GOOD, "tsc", NULL,
+    {"turbo", DOCTOR_GOOD, "no switch", 0, NOTHING},
+    {"turbo", DOCTOR_NOTE, "are on", 0, {{CPU "intel_pstate/no_turbo", "0\n"}}},
+    {"turbo", DOCTOR_GOOD, "are off", 0, {{CPU "intel_pstate/no_turbo", "1\n"}}},
+    {"turbo", DOCTOR_NOTE, "are on", 0, {{CPU "cpufreq/boost", "1\n"}}},
+    {"clock", DOCTOR_UNKNOWN, "could not be read", 0, NOTHING},
+    {"clock", DOCTOR_GOOD, "tsc", 0,
      {{"/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"}}},
-    {"clock", DOCTOR_WARN, "hpet", NULL,
+    {"clock", DOCTOR_WARN, "hpet", 0,
      {{"/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"}}},
-    {"mitigations", DOCTOR_GOOD, "lists none", NULL, NOTHING},
-    {"mitigations", DOCTOR_NOTE, "PTI", NULL,
+    {"mitigations", DOCTOR_GOOD, "lists none", 0, NOTHING},
+    {"mitigations", DOCTOR_NOTE, "PTI", 0,
      {{CPU "vulnerabilities/meltdown", "Mitigation: PTI\n"}}},
-    {"mitigations", DOCTOR_GOOD, "Not affected", NULL,
+    {"mitigations", DOCTOR_GOOD, "Not affected", 0,
      {{CPU "vulnerabilities/meltdown", "Not affected\n"}}},
 
-    {"autogroup", DOCTOR_GOOD, "no autogroups", NULL, NOTHING},
-    {"autogroup", DOCTOR_NOTE, "one session", NULL,
+    {"autogroup", DOCTOR_GOOD, "no autogroups", 0, NOTHING},
+    {"autogroup", DOCTOR_NOTE, "sched_autogroup_enabled is 1", 0,
      {{SYSCTL "kernel/sched_autogroup_enabled", "1\n"}}},
-    {"autogroup", DOCTOR_GOOD, "off", NULL,
+    {"autogroup", DOCTOR_GOOD, "is 0", 0,
      {{SYSCTL "kernel/sched_autogroup_enabled", "0\n"}}},
-    {"autogroup", DOCTOR_GOOD, "control group", NULL,
+    {"autogroup", DOCTOR_GOOD, "control group", 0,
      {{SYSCTL "kernel/sched_autogroup_enabled", "1\n"}, CGROUPS("cpu.weight", "100\n")}},
-    {"sched-slice", DOCTOR_NOTE, "could not be read", NULL, NOTHING},
-    {"sched-slice", DOCTOR_NOTE, "slices of 2800 us", NULL,
+    {"sched-slice", DOCTOR_NOTE, "could not be read", 0, NOTHING},
+    {"sched-slice", DOCTOR_NOTE, "slices of 2800 us", 0,
      {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
-    {"sched-slice", DOCTOR_GOOD, "slices of 750 us", NULL,
+    {"sched-slice", DOCTOR_GOOD, "slices of 750 us", 0,
      {{SYSCTL "kernel/sched_min_granularity_ns", "750000\n"}}},
-    {"sched-slice", DOCTOR_GOOD, "--sched=fifo:1", fifo,
+    {"sched-slice", DOCTOR_GOOD, "--sched=fifo:1", FIFO,
      {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
-    {"sched-features", DOCTOR_UNKNOWN, "run as root, with debugfs", NULL, NOTHING},
-    {"sched-features", DOCTOR_WARN, "PREEMPT_SHORT is off", NULL,
+    {"sched-features", DOCTOR_UNKNOWN, "mount -t debugfs debugfs /sys", 0, NOTHING},
+    {"sched-features", DOCTOR_WARN, "PREEMPT_SHORT is off", 0,
      {{"/sys/kernel/debug/sched/features",
        "WAKEUP_PREEMPTION NO_PREEMPT_SHORT NO_HRTICK \n"}}},
-    {"sched-features", DOCTOR_NOTE, "HRTICK is off", NULL,
+    {"sched-features", DOCTOR_NOTE, "HRTICK is off", 0,
      {{"/sys/kernel/debug/sched/features",
        "PREEMPT_SHORT WAKEUP_PREEMPTION NO_HRTICK NO_HRTICK_DL \n"}}},
-    {"sched-features", DOCTOR_GOOD, "are on", NULL,
+    {"sched-features", DOCTOR_GOOD, "are on", 0,
      {{"/sys/kernel/debug/sched/features",
        "PREEMPT_SHORT WAKEUP_PREEMPTION HRTICK NO_HRTICK_DL \n"}}},
-    {"sched-features", DOCTOR_GOOD, "are on", fifo,
+    {"sched-features", DOCTOR_GOOD, "are on", FIFO,
      {{"/sys/kernel/debug/sched/features", "NO_HRTICK \n"}}},
-    {"rt-budget", DOCTOR_GOOD, "no worker", NULL, NOTHING},
-    {"rt-budget", DOCTOR_GOOD, "no limit", fifo, NOTHING},
-    {"rt-budget", DOCTOR_BAD, "0 in /cpu/a/cpu.rt_runtime_us", fifo,
+    {"rt-budget", DOCTOR_GOOD, "no worker", 0, NOTHING},
+    {"rt-budget", DOCTOR_GOOD, "no limit", FIFO, NOTHING},
+    {"rt-budget", DOCTOR_BAD, "0 in /cpu/a/cpu.rt_runtime_us", FIFO,
      {{"/proc/self/cgroup", "4:cpu,cpuacct:/a\n"},
       {"/proc/self/mountinfo", "30 23 0:26 / /cpu rw - cgroup cgroup rw,cpu,cpuacct\n"},
       {"/cpu/a/cpu.rt_runtime_us", "0\n"}}},
 
-    {"memory-limit", DOCTOR_GOOD, "no limit", NULL, NOTHING},
-    {"memory-limit", DOCTOR_BAD, "a limit of 64 MB; -m 64", NULL,
+    {"memory-limit", DOCTOR_GOOD, "no limit", 0, NOTHING},
+    {"memory-limit", DOCTOR_BAD, "a limit of 64 MB; -m 64", 0,
      {CGROUPS("memory.max", "67108864\n")}},
-    {"memory-limit", DOCTOR_WARN, "a limit of 80 MB; -m 64 takes about 87 MB", NULL,
+    {"memory-limit", DOCTOR_WARN, "a limit of 80 MB; -m 64 takes about 87 MB", 0,
      {CGROUPS("memory.max", "83886080\n")}},
-    {"memory-limit", DOCTOR_GOOD, "a limit of 256 MB", NULL,
+    {"memory-limit", DOCTOR_GOOD, "a limit of 256 MB", 0,
      {CGROUPS("memory.max", "268435456\n")}},
-    {"memory-host", DOCTOR_UNKNOWN, "/proc/meminfo", NULL, NOTHING},
-    {"memory-host", DOCTOR_BAD, "10 of 48 MB", NULL,
+    {"memory-host", DOCTOR_UNKNOWN, "/proc/meminfo", 0, NOTHING},
+    {"memory-host", DOCTOR_BAD, "10 of 48 MB", 0,
      {{"/proc/meminfo", "MemTotal: 50000 kB\nMemAvailable: 10300 kB\n"}}},
-    {"memory-host", DOCTOR_WARN, "48 of 976 MB", NULL,
+    {"memory-host", DOCTOR_WARN, "48 of 976 MB", 0,
      {MEMINFO("MemAvailable:   50000 kB\n")}},
-    {"memory-host", DOCTOR_GOOD, "48 of 976 MB", running,
+    {"memory-host", DOCTOR_GOOD, "48 of 976 MB", RUNNING,
      {MEMINFO("MemAvailable:   50000 kB\n")}},
-    {"memory-host", DOCTOR_GOOD, "878 of 976 MB", NULL,
+    {"memory-host", DOCTOR_GOOD, "878 of 976 MB", 0,
      {MEMINFO("MemAvailable:   900000 kB\n")}},
-    {"overcommit", DOCTOR_UNKNOWN, "overcommit_memory", NULL, NOTHING},
-    {"overcommit", DOCTOR_GOOD, "is 1", NULL, {{SYSCTL "vm/overcommit_memory", "1\n"}}},
-    {"overcommit", DOCTOR_BAD, "0 MB", NULL,
+    {"overcommit", DOCTOR_UNKNOWN, "overcommit_memory", 0, NOTHING},
+    {"overcommit", DOCTOR_GOOD, "is 1", 0, {{SYSCTL "vm/overcommit_memory", "1\n"}}},
+    {"overcommit", DOCTOR_BAD, "0 MB", 0,
      {{SYSCTL "vm/overcommit_memory", "2\n"},
       MEMINFO("CommitLimit: 1000 kB\nCommitted_AS: 2000 kB\n")}},
-    {"overcommit", DOCTOR_NOTE, "488 MB", NULL,
+    {"overcommit", DOCTOR_NOTE, "488 MB", 0,
      {{SYSCTL "vm/overcommit_memory", "2\n"},
       MEMINFO("CommitLimit: 700000 kB\nCommitted_AS: 200000 kB\n")}},
-    {"memlock", DOCTOR_GOOD, "no memory is to be locked", NULL, NOTHING},
-    {"memlock", DOCTOR_GOOD, "raises", root_locked, NOTHING},
-    {"memlock", DOCTOR_UNKNOWN, "could not be read", locked, NOTHING},
-    {"memlock", DOCTOR_GOOD, "no limit", locked,
+    {"memlock", DOCTOR_GOOD, "no memory is to be locked", 0, NOTHING},
+    {"memlock", DOCTOR_GOOD, "raises", AS_ROOT | LOCKED, NOTHING},
+    {"memlock", DOCTOR_UNKNOWN, "could not be read", LOCKED, NOTHING},
+    {"memlock", DOCTOR_GOOD, "no limit", LOCKED,
      {LIMITS("Max locked memory  unlimited  unlimited  bytes")}},
-    {"memlock", DOCTOR_WARN, "8 MB", locked,
+    {"memlock", DOCTOR_GOOD, "no limit", LOCKED, /* it raises its own at the start */
+     {LIMITS("Max locked memory  8388608  unlimited  bytes")}},
+    {"memlock", DOCTOR_WARN, "8 MB", RUNNING | LOCKED,
+     {{"/proc/77/limits", "Max locked memory  8388608  unlimited  bytes\n"}}},
+    {"memlock", DOCTOR_WARN, "8 MB", LOCKED,
      {LIMITS("Max locked memory  8388608  8388608  bytes")}},
-    {"item-size", DOCTOR_GOOD, "1024 KB, of which -m 64 holds 64", NULL, NOTHING},
-    {"item-size", DOCTOR_WARN, "32768 KB, of which -m 64 holds 2", large_items, NOTHING},
-    {"huge-pages", DOCTOR_GOOD, "has none", NULL, NOTHING},
-    {"huge-pages", DOCTOR_WARN, "enabled is always", NULL,
+    {"item-size", DOCTOR_GOOD, "1024 KB, of which -m 64 holds 64", 0, NOTHING},
+    {"item-size", DOCTOR_WARN, "32768 KB, of which -m 64 holds 2", LARGE_ITEMS, NOTHING},
+    {"huge-pages", DOCTOR_GOOD, "has none", 0, NOTHING},
+    {"huge-pages", DOCTOR_WARN, "enabled is always", 0,
      {{THP "enabled", "[always] madvise never\n"}}},
-    {"huge-pages", DOCTOR_GOOD, "enabled is madvise", NULL,
+    {"huge-pages", DOCTOR_GOOD, "enabled is madvise", 0,
      {{THP "enabled", "always [madvise] never\n"}}},
-    {"huge-pages", DOCTOR_UNKNOWN, "could not be read", NULL,
-     {{THP "enabled", "always\n"}}},
-    {"huge-pages-defrag", DOCTOR_WARN, "defrag is always", NULL,
+    {"huge-pages", DOCTOR_UNKNOWN, "could not be read", 0, {{THP "enabled", ""}}},
+    {"huge-pages-defrag", DOCTOR_WARN, "defrag is always", 0,
      {{THP "defrag", "[always] defer defer+madvise madvise never\n"}}},
-    {"huge-pages-defrag", DOCTOR_GOOD, "defrag is madvise", NULL,
+    {"huge-pages-defrag", DOCTOR_GOOD, "defrag is madvise", 0,
      {{THP "defrag", "always defer defer+madvise [madvise] never\n"}}},
-    {"swap", DOCTOR_UNKNOWN, "/proc/meminfo", NULL, NOTHING},
-    {"swap", DOCTOR_GOOD, "no swap", NULL, {SWAP("0", "0")}},
-    {"swap", DOCTOR_NOTE, "0 of 976 MB", NULL, {SWAP("1000000", "1000000")}},
-    {"swap", DOCTOR_WARN, "195 of 976 MB", NULL, {SWAP("1000000", "800000")}},
-    {"swap", DOCTOR_GOOD, "-k", locked, {SWAP("1000000", "800000")}},
-    {"swap", DOCTOR_BAD, "120 KB of the server", running,
+    {"swap", DOCTOR_UNKNOWN, "/proc/meminfo", 0, NOTHING},
+    {"swap", DOCTOR_GOOD, "no swap", 0, {SWAP("0", "0")}},
+    {"swap", DOCTOR_NOTE, "0 of 976 MB", 0, {SWAP("1000000", "1000000")}},
+    {"swap", DOCTOR_WARN, "195 of 976 MB", 0, {SWAP("1000000", "800000")}},
+    {"swap", DOCTOR_GOOD, "-k", LOCKED, {SWAP("1000000", "800000")}},
+    {"swap", DOCTOR_BAD, "120 KB of the server", RUNNING,
      {SWAP("1000000", "800000"), {"/proc/77/status", "VmSwap:\t     120 kB\n"}}},
-    {"swappiness", DOCTOR_GOOD, "no swap", NULL, {SWAP("0", "0")}},
-    {"swappiness", DOCTOR_NOTE, "60", NULL,
+    {"swappiness", DOCTOR_GOOD, "no swap", 0, {SWAP("0", "0")}},
+    {"swappiness", DOCTOR_NOTE, "60", 0,
      {SWAP("10", "10"), {SYSCTL "vm/swappiness", "60\n"}}},
-    {"swappiness", DOCTOR_GOOD, "1", NULL,
+    {"swappiness", DOCTOR_GOOD, "1", 0,
      {SWAP("10", "10"), {SYSCTL "vm/swappiness", "1\n"}}},
-    {"memory-nodes", DOCTOR_GOOD, "one memory node", NULL, NOTHING},
-    {"memory-nodes", DOCTOR_WARN, "on 2 of 2 memory nodes, without", NULL, {NODES}},
-    {"memory-nodes", DOCTOR_NOTE, "on 2 of 2 memory nodes, with --membind", bound_memory,
+    {"memory-nodes", DOCTOR_GOOD, "one memory node", 0, NOTHING},
+    {"memory-nodes", DOCTOR_WARN, "on 2 of 2 memory nodes, without", 0, {NODES}},
+    {"memory-nodes", DOCTOR_NOTE, "on 2 of 2 memory nodes, with --membind", BOUND_MEMORY,
      {NODES}},
-    {"memory-nodes", DOCTOR_GOOD, "on 1 of 2", NULL,
+    {"memory-nodes", DOCTOR_GOOD, "on 1 of 2", 0,
      {NODES, {"/proc/self/task/1/status", "Cpus_allowed_list:\t2-3\n"}}},
-    {"numa-balancing", DOCTOR_GOOD, "one memory node", NULL,
+    {"numa-balancing", DOCTOR_GOOD, "one memory node", 0,
      {{SYSCTL "kernel/numa_balancing", "1\n"}}},
-    {"numa-balancing", DOCTOR_WARN, "numa_balancing is 1", NULL,
+    {"numa-balancing", DOCTOR_WARN, "numa_balancing is 1", 0,
      {NODES, {SYSCTL "kernel/numa_balancing", "1\n"}}},
-    {"numa-balancing", DOCTOR_GOOD, "has none", NULL, {NODES}},
-    {"zone-reclaim", DOCTOR_WARN, "zone_reclaim_mode is 1", NULL,
+    {"numa-balancing", DOCTOR_GOOD, "has none", 0, {NODES}},
+    {"zone-reclaim", DOCTOR_WARN, "zone_reclaim_mode is 1", 0,
      {NODES, {SYSCTL "vm/zone_reclaim_mode", "1\n"}}},
-    {"zone-reclaim", DOCTOR_GOOD, "is 0", NULL,
+    {"zone-reclaim", DOCTOR_GOOD, "is 0", 0,
      {NODES, {SYSCTL "vm/zone_reclaim_mode", "0\n"}}},
 
-    {"irqbalance", DOCTOR_GOOD, "does not run", NULL, {{"/proc/12/comm", "memcached\n"}}},
-    {"irqbalance", DOCTOR_WARN, "/proc/13/comm", NULL,
+    {"irqbalance", DOCTOR_GOOD, "does not run", 0, {{"/proc/12/comm", "memcached\n"}}},
+    {"irqbalance", DOCTOR_WARN, "/proc/13/comm", 0,
      {{"/proc/13/comm", "irqbalance\n"}}},
-    {"nic-interrupts", DOCTOR_GOOD, "no network card", NULL, NOTHING},
-    {"nic-interrupts", DOCTOR_GOOD, "on this host only", local,
+    {"nic-interrupts", DOCTOR_GOOD, "no network card", 0, NOTHING},
+    {"nic-interrupts", DOCTOR_GOOD, "on this host only", LOCAL,
      {CARD, QUEUE(0), QUEUE(1), IRQ(30, "0"), IRQ(31, "0")}},
-    {"nic-interrupts", DOCTOR_WARN, "2 queues are all on CPU 0", NULL,
+    {"nic-interrupts", DOCTOR_WARN, "2 queues are all on CPU 0", 0,
      {CARD, QUEUE(0), QUEUE(1), IRQ(30, "0"), IRQ(31, "0")}},
-    {"nic-interrupts", DOCTOR_GOOD, "2 interrupts on CPUs 0-1", NULL,
+    {"nic-interrupts", DOCTOR_GOOD, "2 interrupts on CPUs 0-1", 0,
      {CARD, QUEUE(0), QUEUE(1), IRQ(30, "0"), IRQ(31, "1")}},
-    {"nic-interrupts", DOCTOR_NOTE, "those of 1 of 2 workers", pinned,
+    {"nic-interrupts", DOCTOR_NOTE, "those of 1 of 2 workers", PINNED,
      {CARD, QUEUE(0), QUEUE(1), IRQ(30, "0"), IRQ(31, "1")}},
-    {"nic-interrupts", DOCTOR_GOOD, "no network card", NULL,
+    {"nic-interrupts", DOCTOR_GOOD, "no network card", 0,
      {{ETH "device/vendor", "0x1\n"},
       {ETH "operstate", "down\n"},
       QUEUE(0),
@@ -388,7 +347,7 @@ static const struct {
       IRQ(30, "0"),
       IRQ(31, "0")}},
     /* A part of another device; and of two cards the one with the worse finding. */
-    {"nic-interrupts", DOCTOR_WARN, "eth1: the interrupts of 2 queues", NULL,
+    {"nic-interrupts", DOCTOR_WARN, "eth1: the interrupts of 2 queues", 0,
      {CARD,
       QUEUE(0),
       {"/sys/class/net/eth1/device/vendor", "0x1\n"},
@@ -396,69 +355,68 @@ static const struct {
       {"/proc/irq/40/smp_affinity_list", "3\n"},
       {"/sys/class/net/eth1/queues/rx-0/rps_cpus", "0\n"},
       {"/sys/class/net/eth1/queues/rx-1/rps_cpus", "0\n"}}},
-    {"nic-queues", DOCTOR_WARN, "4 workers, receive queues: 1", NULL, {CARD, QUEUE(0)}},
-    {"nic-queues", DOCTOR_GOOD, "those with RPS: 1", NULL,
+    {"nic-queues", DOCTOR_WARN, "4 workers, receive queues: 1", 0, {CARD, QUEUE(0)}},
+    {"nic-queues", DOCTOR_GOOD, "those with RPS: 1", 0,
      {CARD, {ETH "queues/rx-0/rps_cpus", "0,00000f\n"}}},
-    {"nic-queues", DOCTOR_GOOD, "receive queues: 2", two_workers,
+    {"nic-queues", DOCTOR_GOOD, "receive queues: 2", TWO_WORKERS,
      {CARD, QUEUE(0), QUEUE(1)}},
-    {"flow-steering", DOCTOR_GOOD, "RPS on 0 of 1 queues, RFS on 0", NULL,
+    {"flow-steering", DOCTOR_GOOD, "RPS on 0 of 1 queues, RFS on 0", 0,
      {CARD, QUEUE(0)}},
-    {"flow-steering", DOCTOR_NOTE, "RPS on 1 of 1 queues, RFS on 0", NULL,
+    {"flow-steering", DOCTOR_NOTE, "RPS on 1 of 1 queues, RFS on 0", 0,
      {CARD,
       {ETH "queues/rx-0/rps_cpus", "f\n"},
       {ETH "queues/rx-0/rps_flow_cnt", "0\n"}}},
-    {"flow-steering", DOCTOR_NOTE, "rps_sock_flow_entries 32768", NULL,
+    {"flow-steering", DOCTOR_NOTE, "rps_sock_flow_entries 32768", 0,
      {CARD, QUEUE(0), {SYSCTL "net/core/rps_sock_flow_entries", "32768\n"}}},
-    {"flow-steering", DOCTOR_GOOD, "RFS on 1", NULL,
+    {"flow-steering", DOCTOR_GOOD, "RFS on 1", 0,
      {CARD,
       {ETH "queues/rx-0/rps_cpus", "f\n"},
       {ETH "queues/rx-0/rps_flow_cnt", "4096\n"},
       {SYSCTL "net/core/rps_sock_flow_entries", "32768\n"}}},
-    {"transmit-steering", DOCTOR_GOOD, "0 of 1", NULL,
+    {"transmit-steering", DOCTOR_GOOD, "0 of 1", 0,
      {CARD, {ETH "queues/tx-0/xps_cpus", "0\n"}}},
-    {"transmit-steering", DOCTOR_NOTE, "0 of 2", NULL,
+    {"transmit-steering", DOCTOR_NOTE, "0 of 2", 0,
      {CARD, {ETH "queues/tx-0/xps_cpus", "0\n"}, {ETH "queues/tx-1/xps_cpus", "0\n"}}},
-    {"transmit-steering", DOCTOR_GOOD, "2 of 2", NULL,
+    {"transmit-steering", DOCTOR_GOOD, "2 of 2", 0,
      {CARD, {ETH "queues/tx-0/xps_cpus", "1\n"}, {ETH "queues/tx-1/xps_cpus", "2\n"}}},
-    {"gro-flush", DOCTOR_GOOD, "is 0 us", NULL, {CARD, {ETH "gro_flush_timeout", "0\n"}}},
-    {"gro-flush", DOCTOR_WARN, "is 200 us", NULL,
+    {"gro-flush", DOCTOR_GOOD, "is 0 us", 0, {CARD, {ETH "gro_flush_timeout", "0\n"}}},
+    {"gro-flush", DOCTOR_WARN, "is 200 us", 0,
      {CARD, {ETH "gro_flush_timeout", "200000\n"}}},
-    {"gro-flush", DOCTOR_GOOD, "is 200 us", suspending,
+    {"gro-flush", DOCTOR_GOOD, "is 200 us", SUSPENDING,
      {CARD, {ETH "gro_flush_timeout", "200000\n"}}},
-    {"busy-poll", DOCTOR_GOOD, "does not poll", NULL, NOTHING},
-    {"busy-poll", DOCTOR_NOTE, "busy_poll is 50, busy_read 0", NULL,
+    {"busy-poll", DOCTOR_GOOD, "does not poll", 0, NOTHING},
+    {"busy-poll", DOCTOR_NOTE, "busy_poll is 50, busy_read 0", 0,
      {{SYSCTL "net/core/busy_poll", "50\n"}, {SYSCTL "net/core/busy_read", "0\n"}}},
-    {"somaxconn", DOCTOR_WARN, "128, and -b asks for 1024", NULL,
+    {"somaxconn", DOCTOR_WARN, "128, and -b asks for 1024", 0,
      {{SYSCTL "net/core/somaxconn", "128\n"}}},
-    {"somaxconn", DOCTOR_GOOD, "4096", NULL, {{SYSCTL "net/core/somaxconn", "4096\n"}}},
-    {"somaxconn", DOCTOR_UNKNOWN, "somaxconn", NULL, NOTHING},
-    {"syn-backlog", DOCTOR_NOTE, "512, and -b asks for 1024", NULL,
+    {"somaxconn", DOCTOR_GOOD, "4096", 0, {{SYSCTL "net/core/somaxconn", "4096\n"}}},
+    {"somaxconn", DOCTOR_UNKNOWN, "somaxconn", 0, NOTHING},
+    {"syn-backlog", DOCTOR_NOTE, "512, and -b asks for 1024", 0,
      {{SYSCTL "net/ipv4/tcp_max_syn_backlog", "512\n"}}},
-    {"syn-backlog", DOCTOR_GOOD, "1024", NULL,
+    {"syn-backlog", DOCTOR_GOOD, "1024", 0,
      {{SYSCTL "net/ipv4/tcp_max_syn_backlog", "1024\n"}}},
-    {"congestion", DOCTOR_UNKNOWN, "tcp_congestion_control", NULL, NOTHING},
-    {"congestion", DOCTOR_GOOD, "cubic", NULL,
+    {"congestion", DOCTOR_UNKNOWN, "tcp_congestion_control", 0, NOTHING},
+    {"congestion", DOCTOR_GOOD, "cubic", 0,
      {{SYSCTL "net/ipv4/tcp_congestion_control", "cubic\n"}}},
-    {"congestion", DOCTOR_NOTE, "bbr, with the queue discipline fq", NULL,
-     {{SYSCTL "net/ipv4/tcp_congestion_control", "bbr\n"},
-      {SYSCTL "net/core/default_qdisc", "fq\n"}}},
-    {"open-files", DOCTOR_UNKNOWN, "limits", NULL, NOTHING},
-    {"open-files", DOCTOR_GOOD, "1048576 files", NULL,
+    {"congestion", DOCTOR_NOTE, "tcp_congestion_control is bbr", 0,
+     {{SYSCTL "net/ipv4/tcp_congestion_control", "bbr\n"}}},
+    {"open-files", DOCTOR_UNKNOWN, "limits", 0, NOTHING},
+    {"open-files", DOCTOR_GOOD, "1048576 files", 0,
      {LIMITS("Max open files  1024  1048576  files")}},
-    {"open-files", DOCTOR_BAD, "512 files may be open; -c 1024", NULL,
+    {"open-files", DOCTOR_BAD, "512 files may be open; -c 1024", 0,
      {LIMITS("Max open files  512  512  files")}},
-    {"open-files", DOCTOR_WARN, "1030 files", NULL,
+    {"open-files", DOCTOR_WARN, "1030 files", 0,
      {LIMITS("Max open files  1030  1030  files")}},
-    {"open-files", DOCTOR_GOOD, "raises", as_root,
+    {"open-files", DOCTOR_GOOD, "raises", AS_ROOT,
      {LIMITS("Max open files  5  5  files")}},
-    {"open-files", DOCTOR_BAD, "512 files", running,
+    {"open-files", DOCTOR_BAD, "512 files", RUNNING,
      {{"/proc/77/limits", "Max open files   512   4096   files\n"}}},
-    {"listeners", DOCTOR_WARN, "listens on all addresses, with no auth", NULL, NOTHING},
-    {"listeners", DOCTOR_BAD, "also for UDP", with_udp, NOTHING},
-    {"listeners", DOCTOR_NOTE, "addresses of a network", one_address, NOTHING},
-    {"listeners", DOCTOR_NOTE, "TLS without certificates", with_tls, NOTHING},
-    {"listeners", DOCTOR_GOOD, "this host", local, NOTHING},
-    {"listeners", DOCTOR_GOOD, "with authentication", with_password, NOTHING},
+    {"listeners", DOCTOR_WARN, "listens on all addresses, with no auth", 0, NOTHING},
+    {"listeners", DOCTOR_BAD, "also for UDP", WITH_UDP, NOTHING},
+    {"listeners", DOCTOR_NOTE, "addresses of a network", ONE_ADDRESS, NOTHING},
+    {"listeners", DOCTOR_NOTE, "TLS without certificates", WITH_TLS, NOTHING},
+    {"listeners", DOCTOR_GOOD, "this host", LOCAL, NOTHING},
+    {"listeners", DOCTOR_GOOD, "with authentication", WITH_PASSWORD, NOTHING},
 };
 /* clang-format on */
 
@@ -496,6 +454,7 @@ examine(struct doctor_conf *conf, const struct file *files, struct doctor_report
 {
     make_root();
     put_file("/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t0-3\n");
+    put_file("/sys/devices/system/cpu/online", "0-3\n");
     put_file("/proc/77/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t0-3\n");
     stat_later = NULL;
     for (const struct file *f = files; f->path != NULL; f++) {
@@ -525,9 +484,7 @@ TEST_ROWS(hosts_are_examined, rows, row->check)
 {
     static struct doctor_report report;
     struct doctor_conf conf = usual_conf();
-    if (row->set != NULL) {
-        row->set(&conf);
-    }
+    set_conf(&conf, row->set);
     examine(&conf, row->files, &report);
     const struct doctor_finding *f = finding_of(&report, row->check);
     ck_assert_msg(f->level == row->level, "level %d: %s", (int)f->level, f->found);
@@ -559,6 +516,24 @@ TEST(limit_of_all_cpus)
     doctor_examine(&conf, &report);
     remove_root();
     ck_assert_int_eq(finding_of(&report, "idle-states")->level, DOCTOR_GOOD);
+}
+
+/* An empty tree is no good host: what is not mounted is not known. */
+TEST(nothing_is_known_without_proc_and_sys)
+{
+    static struct doctor_report report;
+    struct doctor_conf conf = usual_conf();
+    make_root();
+    conf.root = root;
+    doctor_examine(&conf, &report);
+    remove_root();
+    for (unsigned i = 0; i < report.count; i++) {
+        const struct doctor_finding *f = &report.list[i];
+        ck_assert_msg(f->check->path == NULL || f->level == DOCTOR_UNKNOWN, "%s: %s",
+                      f->check->name, f->found);
+    }
+    expect_part(finding_of(&report, "irqbalance")->found, "/proc is not mounted here");
+    expect_part(finding_of(&report, "governor")->found, "/sys is not mounted here");
 }
 
 /* ---- what is told --------------------------------------------------------------------- */
@@ -608,7 +583,7 @@ TEST(text_fits_into_80_columns)
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
         ck_assert_msg(strcspn(line, "\n") <= 80, "%.100s", line);
     }
-    expect_part(text, "  now       systemctl set-property --runtime memcached "
+    expect_part(text, "  now       systemctl set-property --runtime memcached-qos "
                       "CPUQuota=enp65s0%\n");
     expect_part(text, "echo 0 > /sys/class/net/enp65s0/gro_flush_timeout\n");
 }
@@ -656,6 +631,34 @@ TEST(worst_comes_first)
                 "good     governor           the kernel does not scale frequencies\n");
     report.of_level[DOCTOR_BAD] = report.of_level[DOCTOR_WARN] = 0;
     ck_assert(!doctor_has_complaints(&report));
+}
+
+/* Commands name the unit that the server is. */
+static const struct {
+    const char *cgroup, *unit;
+} unit_rows[] = {
+    {"0::/system.slice/memcached-qos@web.service\n", "memcached-qos@web"},
+    {"4:cpu:/system.slice/mc.service\n0::/\n", "mc"},
+    {"0::/user.slice/session-1.scope\n", "memcached-qos"},
+    {"0::/.service\n", "memcached-qos"},
+    {"", "memcached-qos"},
+};
+
+TEST_ROWS(units_are_named, unit_rows, row->unit)
+{
+    static struct doctor_report report;
+    const struct file files[] = {{"/proc/77/cgroup", row->cgroup}, {NULL, NULL}};
+    struct doctor_conf conf = usual_conf();
+    set_conf(&conf, RUNNING);
+    examine(&conf, files, &report);
+    ck_assert_str_eq(report.unit, row->unit);
+    report.list[0].check = finding_of(&report, "cpu-quota")->check;
+    report.list[0].level = DOCTOR_BAD;
+    char expected[128];
+    snprintf(expected, sizeof expected,
+             "  for good  systemctl set-property %s CPUQuota=", row->unit);
+    FREED char *text = print_all(&report);
+    expect_part(text, expected);
 }
 
 /* Without a format of its own, the rest of an option's text does no harm. */
