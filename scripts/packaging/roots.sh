@@ -69,7 +69,7 @@ boot() {
             --private-network --link-journal=no --resolv-conf=off --timezone=off --console=pipe
     ) </dev/null >"$work/boot.log" 2>&1 &
     container=$!
-    until read -r init _ <"/proc/$container/task/$container/children" 2>/dev/null &&
+    until init=$(awk '{ print $1 }' "/proc/$container/task/$container/children" 2>/dev/null) &&
         inside systemctl is-system-running --wait >/dev/null 2>&1; do
         kill -0 $container 2>/dev/null && [ $((tries += 1)) -lt 600 ] ||
             { cat "$work/boot.log"; fail "systemd does not start"; }
