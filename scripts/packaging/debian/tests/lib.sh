@@ -23,3 +23,11 @@ stop() {
     wait "$server"
     server=
 }
+
+# fails COMMAND...: it does; of a "!" the shell takes no notice.
+fails() {
+    if "$@"; then
+        echo "it did not fail: $*" >&2
+        return 1
+    fi
+}
