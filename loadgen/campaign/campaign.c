@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "loadgen/campaign/outcome.h"
 #include "loadgen/campaign/runner.h"
-#include "loadgen/campaign/warmup.h"
 #include "loadgen/report/report.h"
 #include "loadgen/report/schema.h"
 #include "loadgen/run/servers.h"

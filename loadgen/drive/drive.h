@@ -22,12 +22,12 @@
 #include <stdbool.h>
 
 #include "base/rng.h"
-#include "loadgen/drive/cap.h"
 #include "loadgen/drive/generator.h"
+#include "loadgen/drive/pacing.h"
 #include "loadgen/drive/traffic.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/samples.h"
-#include "loadgen/measure/counters.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/work/streams.h"
 

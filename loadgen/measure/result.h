@@ -17,7 +17,6 @@
 #include "loadgen/measure/samples.h"
 #include "loadgen/measure/series.h"
 #include "loadgen/measure/server_stats.h"
-#include "loadgen/measure/objective.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/counters.h"
 #include "loadgen/measure/until.h"

@@ -9,7 +9,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define TIMEOUT_DEFAULT_S 10
 #define WARMUP_QPS_MAX 100000000

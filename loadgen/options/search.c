@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define TOLERANCE_DEFAULT 0.01
 #define TOLERANCE_MAX 0.5

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define MODERATE_S 250e-6
 #define CAP_MAX 1000

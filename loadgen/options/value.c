@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "loadgen/work/dist.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define ADDRESS_MAX 512
 #define SPAN_MIN_S 0.001

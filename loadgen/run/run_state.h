@@ -11,12 +11,11 @@
 #include <stdatomic.h>
 
 #include "loadgen/drive/lthread.h"
-#include "loadgen/run/stats_poll.h"
-#include "loadgen/measure/steal.h"
-#include "loadgen/run/sampler.h"
+#include "loadgen/measure/cost.h"
 #include "loadgen/run/progress.h"
 #include "loadgen/run/run.h"
-#include "loadgen/run/stopping.h"
+#include "loadgen/run/sampler.h"
+#include "loadgen/run/stats_poll.h"
 #include "loadgen/run/trace_feed.h"
 #include "loadgen/work/workload.h"
 #include "place/pin.h"

@@ -6,13 +6,18 @@
  */
 #pragma once
 
-#define SAMPLER_LENGTH_MAX NSEC_PER_SEC
-
 #include <stdbool.h>
 
+#include "base/clock.h"
 #include "base/must.h"
 #include "loadgen/drive/drive.h"
+#include "loadgen/measure/result.h"
 #include "loadgen/measure/series.h"
+#include "loadgen/options/options.h"
+
+/* ---- sampler ----------------------------------------------------------------------- */
+
+#define SAMPLER_LENGTH_MAX NSEC_PER_SEC
 
 struct sampler {
     const struct counters **counters; /* of all threads, those of a class in a row */
@@ -46,3 +51,19 @@ void sampler_end(struct sampler *o, nsec_t end);
 /* Of a class, or (with their number) of all; the caller owns it then, and there is another
  * after the next sampler_prepare. */
 struct series *sampler_take(struct sampler *o, unsigned index);
+
+/* ---- stopping ---------------------------------------------------------------------- */
+
+/* Whether a run with --until knows enough to end. Its thread only. */
+#define STOPPING_LOOK (50 * NSEC_PER_MSEC) /* between looks, for such a run */
+
+struct stopping {
+    nsec_t asked; /* the look that is next after the one it was asked for last */
+    bool was_sure;
+};
+
+/* After each look; all zero at the begin. Sure twice in a row: one look may be lucky. */
+bool stopping_is_reached(struct stopping *s, const struct options *o,
+                         const struct sampler *w);
+/* Of all that was measured, the last replies too; r->until is not NULL. */
+bool stopping_is_met(const struct result *r);

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "config.h"
 
 #define STOP_LOOK_MS 100
 #define CONNECT_PAUSE_NS 1000000 /* while the listener's queue is full */
@@ -334,4 +337,28 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
         lset_lose(s, c, now);
     }
     return is_good;
+}
+
+/* ---- engine ------------------------------------------------------------------------ */
+
+static const struct engine *const engines[] = {
+    &engine_epoll,
+#if HAVE_URING
+    &engine_uring,
+#endif
+};
+
+const struct engine *
+engine_at(unsigned i)
+{
+    return i < sizeof engines / sizeof engines[0] ? engines[i] : NULL;
+}
+
+const struct engine *
+engine_find(const char *name)
+{
+    const struct engine *e;
+    for (unsigned i = 0; (e = engine_at(i)) != NULL && strcmp(e->name, name) != 0; i++) {
+    }
+    return e;
 }

@@ -3,7 +3,7 @@
  *
  * How much a process may move: never more than its rate and one burst, and no less.
  */
-#include "loadgen/drive/cap.h"
+#include "loadgen/drive/pacing.h"
 
 #include "base/rng.h"
 #include "check_unit.h"

@@ -8,7 +8,7 @@
 
 #include "check_main.h"
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 #define MS NSEC_PER_MSEC
 #define START (7 * NSEC_PER_SEC)

@@ -4,7 +4,6 @@
  * Which server a key belongs to. What is expected of modulo and the two ketamas was asked of
  * libmemcached 1.1.4 (memcached_generate_hash) for the same servers in the same order.
  */
-#include "loadgen/wire/md5.h"
 #include "loadgen/wire/shard.h"
 #include "check_unit.h"
 

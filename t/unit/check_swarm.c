@@ -5,15 +5,14 @@
  */
 #include <arpa/inet.h>
 
-#include "check_main.h"
 #include "base/rng.h"
+#include "check_main.h"
 #include "loadgen/options/options.h"
 #include "loadgen/options/scope.h"
-#include "loadgen/swarm/leader/align.h"
 #include "loadgen/swarm/allow.h"
-#include "loadgen/swarm/leader/capacity.h"
-#include "loadgen/swarm/lease.h"
-#include "loadgen/swarm/leader/split.h"
+#include "loadgen/swarm/leader/align.h"
+#include "loadgen/swarm/leader/share_out.h"
+#include "loadgen/swarm/message.h"
 
 #define SEC NSEC_PER_SEC
 #define US NSEC_PER_USEC

@@ -15,7 +15,7 @@
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/agent/service.h"
 #include "loadgen/swarm/endpoint.h"
-#include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/message.h"
 
 #define CHILDREN_MAX 8 /* connections at a time, that of the leader included */
 #define ANY_ADDRESS "0.0.0.0"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/agent/job_config.h"
+#include "loadgen/swarm/agent/service.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "loadgen/run/run.h"
-#include "loadgen/swarm/leader/capacity.h"
 #include "loadgen/swarm/leader/members.h"
+#include "loadgen/swarm/leader/share_out.h"
 
 struct combine_parts {
     const struct options *options;

@@ -11,10 +11,10 @@
 #include "loadgen/measure/result.h"
 #include "loadgen/options/scope.h"
 #include "loadgen/run/stats_poll.h"
-#include "loadgen/swarm/interval.h"
 #include "loadgen/swarm/leader/combine.h"
 #include "loadgen/swarm/leader/local.h"
 #include "loadgen/swarm/leader/share_out.h"
+#include "loadgen/swarm/message.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 /* More than the delta of any interval takes: all buckets of all histograms. */
 #define REPORT_BYTES ((size_t)2 << 20)

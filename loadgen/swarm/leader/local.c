@@ -4,7 +4,7 @@
 #include "loadgen/swarm/leader/local.h"
 
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 void
 local_init(struct local *l, const struct options *o, const struct member *self,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/leader/member.h"
+#include "loadgen/swarm/leader/members.h"
 
 #include <math.h>
 #include <stdio.h>

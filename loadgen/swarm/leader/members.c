@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/message.h"
 
 #define LOOK_MS 100
 #define WAIT_MS 100
