@@ -90,6 +90,7 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
     if (!json_is_object(totals) || !json_is_object(latency)) {
         return "it has no totals or no latencies";
     }
+    tree_workload(of, &run->load);
     run->is_valid = bool_at(of, "valid");
     run->is_open = mode != NULL && strcmp(mode, "open") == 0;
     run->seconds = tree_number(totals, "seconds");
@@ -196,6 +197,23 @@ tree_count(const json_t *object, const char *key)
     return json_is_integer(value) && json_integer_value(value) > 0
                ? (uint64_t)json_integer_value(value)
                : 0;
+}
+
+void
+tree_workload(const json_t *result, struct saved_load *load)
+{
+    *load = (struct saved_load){{""}};
+    for (unsigned i = 0; i < SAVED_LOADS; i++) {
+        const json_t *value =
+            json_object_get(json_object_get(result, "load"), saved_loads[i]);
+        if (json_is_string(value)) {
+            snprintf(load->text[i], SAVED_LOAD_MAX, "\"%.50s\"",
+                     json_string_value(value));
+        } else if (json_is_number(value)) {
+            snprintf(load->text[i], SAVED_LOAD_MAX, "%.*g",
+                     json_is_integer(value) ? 17 : 6, json_number_value(value));
+        }
+    }
 }
 
 /* [lowest, highest, count] */
