@@ -86,11 +86,11 @@ struct lthread {
     ctr_t loaded;              /* records, of the first order */
 };
 
-/* False when memory or threads are short. `t` and what conf points to live until joined. */
+/* False when threads are short. `t` and what conf points to live until joined. */
 must_check bool lthread_start(struct lthread *t, const struct lthread_conf *conf,
                               struct rendezvous *orders);
-/* Points `result` at the samples of all. False when memory is short. */
-must_check bool lthread_samples(const struct lthread *threads, unsigned count,
-                                struct result *result);
+/* Points `result` at the samples of all. */
+void lthread_samples(const struct lthread *threads, unsigned count,
+                     struct result *result);
 /* Also after a failed start. */
 void lthread_join(struct lthread *t);

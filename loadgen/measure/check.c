@@ -66,11 +66,11 @@ parse_one(struct check_limits *l, const char *text, size_t len)
 }
 
 const char *
-check_limits_parse(struct check_limits *l, const char *text)
+check_limits_parse(void *limits, const char *text)
 {
     for (const char *p = text;; p++) {
         size_t len = strcspn(p, ",");
-        const char *wrong = parse_one(l, p, len);
+        const char *wrong = parse_one(limits, p, len);
         if (wrong != NULL) {
             return wrong;
         }
@@ -121,7 +121,7 @@ unit_of(const char *text)
 }
 
 const char *
-objective_parse(struct objective *slo, const char *text)
+objective_parse(void *slo, const char *text)
 {
     const char *from = text + (text[0] == 'p' ? 1 : 0);
     const char *colon = strchr(from, ':');
@@ -139,7 +139,7 @@ objective_parse(struct objective *slo, const char *text)
         limit * unit > LIMIT_MAX_NS) {
         return "the time of an objective is a number with ns, us, ms or s";
     }
-    *slo = (struct objective){percent, (nsec_t)(limit * unit + 0.5)};
+    *(struct objective *)slo = (struct objective){percent, (nsec_t)(limit * unit + 0.5)};
     return NULL;
 }
 

@@ -24,7 +24,7 @@ struct objective {
 
 /* "p99:500us": any decimal, and ns, us, ms or s; "99:500" is in microseconds, as mutilate
  * writes it. NULL, or a sentence saying what is wrong. */
-must_check const char *objective_parse(struct objective *slo, const char *text);
+must_check const char *objective_parse(void *slo, const char *text);
 /* "p99:500us". */
 void objective_describe(const struct objective *slo, char dst[OBJECTIVE_TEXT_MAX]);
 
@@ -78,7 +78,7 @@ struct check_limits {
 void check_limits_init(struct check_limits *l);
 /* "NAME:LIMIT" or "NAME:off", with commas; limits are shares ("0.02", "2%") or numbers. NULL,
  * or a sentence saying what is wrong. */
-must_check const char *check_limits_parse(struct check_limits *l, const char *text);
+must_check const char *check_limits_parse(void *limits, const char *text);
 
 bool check_is_least(enum result_check check);
 /* What a value comes to. */

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 the memcached-qos authors
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/base64.h"
+#include "base/be.h"
 #include "loadgen/report/deflate.h"
 #include "loadgen/report/report.h"
 #include "loadgen/report/report_parts.h"
@@ -59,7 +60,7 @@ print_rows(const struct result *run, unsigned c, const struct options *o, double
                 result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds), t.keys,
                 t.misses, (uintmax_t)counters_error_sum(&r->total), t.seconds,
                 r->is_valid ? "true" : "false");
-        if (o->scans) {
+        if (o->scan.is_given) {
             fprintf(out, ",%.0f", target);
         }
         fputc('\n', out);
@@ -76,7 +77,7 @@ report_csv_head(const struct options *o, FILE *out)
         fprintf(out, ",%s", name);
     }
     fprintf(out, ",max,qps,keys,misses,errors,seconds,valid%s\n",
-            o->scans ? ",target" : "");
+            o->scan.is_given ? ",target" : "");
 }
 
 void
@@ -150,34 +151,19 @@ report_hgrm(const struct result *r, enum counters_from from, FILE *out)
 #define WRAP_BYTES 8
 #define NS_PER_MS 1e6
 
-static uint8_t *
-put_u32(uint8_t *at, uint32_t n)
-{
-    for (unsigned i = 0; i < 4; i++) {
-        *at++ = (uint8_t)(n >> (24 - 8 * i));
-    }
-    return at;
-}
-
-static uint8_t *
-put_u64(uint8_t *at, uint64_t n)
-{
-    return put_u32(put_u32(at, (uint32_t)(n >> 32)), (uint32_t)n);
-}
-
 static void
 put_header(uint8_t *at, size_t payload)
 {
     double one = 1;
     uint64_t ratio; /* of integers to doubles */
     memcpy(&ratio, &one, sizeof ratio);
-    at = put_u32(at, COOKIE);
-    at = put_u32(at, (uint32_t)payload);
-    at = put_u32(at, 0); /* the counts are not shifted */
-    at = put_u32(at, PACKED_DIGITS);
-    at = put_u64(at, 1); /* lowest value told from 0 */
-    at = put_u64(at, COUNTERS_MAX_NS);
-    put_u64(at, ratio);
+    be_put(at, COOKIE, 4);
+    be_put(at + 4, payload, 4);
+    be_put(at + 8, 0, 4); /* the counts are not shifted */
+    be_put(at + 12, PACKED_DIGITS, 4);
+    be_put(at + 16, 1, 8); /* lowest value told from 0 */
+    be_put(at + 24, COUNTERS_MAX_NS, 8);
+    be_put(at + 32, ratio, 8);
 }
 
 /* Writes the histogram as text; `room` holds all that is made on the way. */
@@ -192,7 +178,8 @@ write_histogram(const struct packed *p, uint8_t *room, FILE *out)
         !deflate_bytes(room, plain_len, wrap + WRAP_BYTES, &len)) {
         return false;
     }
-    put_u32(put_u32(wrap, COOKIE_COMPRESSED), (uint32_t)len);
+    be_put(wrap, COOKIE_COMPRESSED, 4);
+    be_put(wrap + 4, len, 4);
     char *text = (char *)wrap + WRAP_BYTES + DEFLATE_MAX(plain_len);
     size_t text_len = base64_encode(text, (const char *)wrap, WRAP_BYTES + len);
     return fwrite(text, 1, text_len, out) == text_len;
@@ -203,10 +190,7 @@ write_row(const struct series_row *row, double offset_s, const char *tag, FILE *
 {
     size_t plain = HEADER_BYTES + row->latencies.len;
     size_t wrapped = WRAP_BYTES + DEFLATE_MAX(plain);
-    uint8_t *room = malloc(plain + wrapped + BASE64_ENCODED(wrapped));
-    if (room == NULL) {
-        return false;
-    }
+    uint8_t *room = alloc_bytes(plain + wrapped + BASE64_ENCODED(wrapped));
     if (tag != NULL) {
         fprintf(out, "Tag=%s,", tag);
     }

@@ -96,8 +96,8 @@ enum run_end await_end(struct run *r, const struct run_spec *spec, nsec_t tick_l
 
 /* ---- collect.c: the result, when all threads are at rest -------------------------------- */
 
-/* Fills in `result`, its classes and their sum (result_fini), or prints a line. */
-must_check enum exit_status collect_result(struct run *r, const struct run_spec *spec,
-                                           enum run_end how, struct result *result);
+/* Fills in `result`, its classes and their sum (result_fini). */
+void collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
+                    struct result *result);
 /* When each part of the run went on; it ended at `end`. */
 void collect_phases(const struct run *r, nsec_t end, struct result *result);

@@ -3,25 +3,20 @@
  */
 #include "loadgen/run/sampler.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 /* A look takes some 100 us and pulls cache lines from the sending threads. */
 #define LENGTH_MIN (10 * NSEC_PER_MSEC)
 /* So many looks a run leave some pieces to spare when a run is cut short. */
 #define LOOKS (SERIES_PIECES / 2)
 
-bool
+void
 sampler_init(struct sampler *o, unsigned classes, unsigned threads)
 {
     *o = (struct sampler){.classes = classes};
-    o->counters = calloc(threads, sizeof *o->counters);
-    o->first = calloc(classes + 1, sizeof *o->first);
-    o->series = calloc(classes + 1, sizeof(struct series *));
-    if (o->counters == NULL || o->first == NULL || o->series == NULL) {
-        sampler_fini(o);
-        return false;
-    }
-    return true;
+    o->counters = alloc_zeroed(threads, sizeof *o->counters);
+    o->first = alloc_zeroed(classes + 1, sizeof *o->first);
+    o->series = alloc_zeroed(classes + 1, sizeof(struct series *));
 }
 
 void
@@ -46,18 +41,14 @@ sampler_add(struct sampler *o, unsigned class_index, const struct counters *coun
     }
 }
 
-bool
+void
 sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps)
 {
     o->row_length = row_length;
     for (unsigned i = 0; i <= o->classes; i++) {
         series_destroy(&o->series[i]);
-        o->series[i] = series_create(row_length);
-        if (o->series[i] == NULL || (keeps && !series_keep_latencies(o->series[i]))) {
-            return false;
-        }
+        o->series[i] = series_create(row_length, keeps);
     }
-    return true;
 }
 
 void

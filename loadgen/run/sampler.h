@@ -29,18 +29,16 @@ struct sampler {
     struct drive_window window;
 };
 
-/* Room for `classes` classes with `threads` threads in all. False when memory is short
- * (nothing to free then). */
-must_check bool sampler_init(struct sampler *o, unsigned classes, unsigned threads);
+/* Room for `classes` classes with `threads` threads in all. */
+void sampler_init(struct sampler *o, unsigned classes, unsigned threads);
 void sampler_fini(struct sampler *o);
 /* One for each thread, class after class; they live longer than o. */
 void sampler_add(struct sampler *o, unsigned class_index,
                  const struct counters *counters);
 
 /* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
- * report each row_length, with its latencies when it `keeps` them. False when memory is
- * short. */
-must_check bool sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps);
+ * report each row_length, with its latencies when it `keeps` them. */
+void sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps);
 /* The run is this one; its end may come sooner: looks are no further apart than `longest`. */
 void sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longest);
 /* Looks if it is time. */

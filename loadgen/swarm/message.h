@@ -49,11 +49,9 @@ lease_is_over(const struct lease *l, nsec_t now)
 static inline nsec_t
 lease_pause(unsigned failures)
 {
-    nsec_t pause = failures == 0 ? 0 : LEASE_PAUSE_FIRST;
-    for (unsigned i = 1; i < failures && pause < LEASE_PAUSE_LAST; i++) {
-        pause *= 2;
-    }
-    return pause < LEASE_PAUSE_LAST ? pause : LEASE_PAUSE_LAST;
+    return failures == 0
+               ? 0
+               : clock_doubled(LEASE_PAUSE_FIRST, failures - 1, LEASE_PAUSE_LAST);
 }
 
 /* ---- message ----------------------------------------------------------------------- */

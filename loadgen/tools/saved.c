@@ -5,9 +5,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/measure/ci.h"
 #include "loadgen/measure/counters.h"
 #include "loadgen/report/schema.h"
@@ -18,8 +18,7 @@ static char *
 name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *name = strdup(slash != NULL ? slash + 1 : path);
-    must(name != NULL);
+    char *name = alloc_text(slash != NULL ? slash + 1 : path);
     char *dot = strrchr(name, '.');
     if (dot != NULL && dot != name && strcmp(dot, ".json") == 0) {
         *dot = '\0';
@@ -56,11 +55,7 @@ static void
 read_rows(struct saved_run *run, const json_t *rows)
 {
     size_t count = json_array_size(rows);
-    if (count == 0) {
-        return;
-    }
-    run->rows = calloc(count, sizeof *run->rows);
-    must(run->rows != NULL);
+    run->rows = alloc_zeroed(count, sizeof *run->rows);
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
         run->rows[run->rows_len++] = (struct saved_row){
@@ -114,8 +109,7 @@ add_run(struct saved *s, const char *path)
 {
     if (s->count == s->capacity) {
         s->capacity = s->capacity == 0 ? 8 : s->capacity * 2;
-        s->runs = realloc(s->runs, s->capacity * sizeof *s->runs);
-        must(s->runs != NULL);
+        s->runs = alloc_more(s->runs, s->capacity, sizeof *s->runs);
     }
     struct saved_run *run = &s->runs[s->count++];
     *run = (struct saved_run){.name = name_of(path)};
@@ -238,8 +232,7 @@ tree_hist(const json_t *object)
     if (!json_is_array(buckets) || tree_count(object, "sub_bits") != COUNTERS_SUB_BITS) {
         return NULL;
     }
-    struct hist *h = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
-    must(h != NULL);
+    struct hist *h = counters_hist(COUNTERS_SUB_BITS);
     bool is_good = true;
     for (size_t i = 0; i < json_array_size(buckets) && is_good; i++) {
         is_good = add_bucket(h, json_array_get(buckets, i));

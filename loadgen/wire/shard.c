@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/must.h"
 #include "proto/client.h"
 
@@ -17,30 +18,11 @@
 #define NAME_MAX_BYTES (TARGET_NAME_MAX + 32)
 #define DEFAULT_PORT 11211
 
-static const char *const names[SHARD_LAWS] = {
+const char *const shard_names[SHARD_LAWS] = {
     [SHARD_NONE] = "none",     [SHARD_MODULO] = "modulo",
     [SHARD_KETAMA] = "ketama", [SHARD_KETAMA_WEIGHTED] = "ketama-weighted",
     [SHARD_JUMP] = "jump",
 };
-
-bool
-shard_find(const char *name, enum shard_law *found)
-{
-    for (unsigned i = 0; i < SHARD_LAWS; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *found = (enum shard_law)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *
-shard_name(enum shard_law law)
-{
-    must(law < SHARD_LAWS);
-    return names[law];
-}
 
 /* ---- hashes ------------------------------------------------------------------------ */
 
@@ -128,25 +110,21 @@ add_points(struct shard *s, const struct target *t, unsigned server)
     }
 }
 
-bool
+void
 shard_init(struct shard *s, enum shard_law law, const struct target *targets,
            unsigned targets_len)
 {
     must(targets_len > 0 && law < SHARD_LAWS);
     *s = (struct shard){.law = law, .servers = targets_len};
     if (law != SHARD_KETAMA && law != SHARD_KETAMA_WEIGHTED) {
-        return true;
+        return;
     }
     unsigned each = law == SHARD_KETAMA ? POINTS : WEIGHTED_HASHES * POINTS_A_HASH;
-    s->points = calloc((size_t)targets_len * each, sizeof *s->points);
-    if (s->points == NULL) {
-        return false;
-    }
+    s->points = alloc_zeroed((size_t)targets_len * each, sizeof *s->points);
     for (unsigned i = 0; i < targets_len; i++) {
         add_points(s, &targets[i], i);
     }
     qsort(s->points, s->points_len, sizeof *s->points, compare_points);
-    return true;
 }
 
 void

@@ -51,13 +51,11 @@ struct shard {
     unsigned points_len;
 };
 
-/* "none", "modulo", "ketama", "ketama-weighted" or "jump"; false for others. */
-must_check bool shard_find(const char *name, enum shard_law *found);
-const char *shard_name(enum shard_law law);
+extern const char *const shard_names[SHARD_LAWS];
 
-/* For these servers in this order; at least one. False when memory is short. */
-must_check bool shard_init(struct shard *s, enum shard_law law,
-                           const struct target *targets, unsigned targets_len);
+/* For these servers in this order; at least one. */
+void shard_init(struct shard *s, enum shard_law law, const struct target *targets,
+                unsigned targets_len);
 void shard_fini(struct shard *s);
 
 /* Jump consistent hash: a number below `servers`. */

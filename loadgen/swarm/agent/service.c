@@ -212,7 +212,6 @@ configure(struct service *s, const struct frame *f)
         return wrong;
     }
     s->sent = delta_counters_create(j->options.classes_len);
-    must(s->sent != NULL);
     s->opened_at = clock_now();
     return job_open(j) ? NULL : "has not enough memory";
 }

@@ -50,7 +50,7 @@ enum member_state {
 struct member {
     struct swarm_run *run;
     unsigned part; /* its number, also in the ledger; 0: the leader */
-    struct endpoint at;
+    struct target at;
     struct chan chan;
     /* What it is there for: classes it sends, from the first on, none where the leader only
      * leads; servers it asks, those whose numbers are `observer` modulo that of observers. */
@@ -92,10 +92,9 @@ struct member_conf {
 };
 
 /* Those that load have the first so many classes, those that measure the rest, those that
- * observe none; the leader measures unless there are agents that do. False when memory is short;
- * member_fini takes what there is. */
-must_check bool member_init(struct member *k, struct swarm_run *run, unsigned part,
-                            const struct options *o, unsigned load_classes);
+ * observe none; the leader measures unless there are agents that do. */
+void member_init(struct member *k, struct swarm_run *run, unsigned part,
+                 const struct options *o, unsigned load_classes);
 void member_fini(struct member *k);
 /* Connects, and has it taken by this leader. EXIT_VALID, or a line. */
 must_check enum exit_status member_open(struct member *k, const struct options *o,

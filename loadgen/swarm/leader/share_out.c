@@ -5,8 +5,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define SENDERS_MAX (MESSAGE_AGENTS_MAX + 1)
 
@@ -14,7 +15,7 @@ bool
 share_out_has_capacity(const struct options *o, unsigned class)
 {
     const struct lclass *c = &o->classes[class];
-    return o->splits_by_capacity && !c->is_measuring && !c->traffic.is_timed;
+    return o->split == SPLIT_CAPACITY && !c->is_measuring && !c->traffic.is_timed;
 }
 
 /* Who sends a class, and how much of it. Returns the sum. */
@@ -146,16 +147,15 @@ split_by_weight(uint64_t total, const double *weights, unsigned parts, uint64_t 
 
 /* ---- capacity ---------------------------------------------------------------------- */
 
-bool
+void
 capacity_init(struct capacity *c, unsigned parts, unsigned classes)
 {
     *c = (struct capacity){
         .parts = parts,
         .classes = classes,
-        .qps = calloc((size_t)parts * classes, sizeof(double)),
-        .is_known = calloc(classes, sizeof(bool)),
+        .qps = alloc_zeroed((size_t)parts * classes, sizeof(double)),
+        .is_known = alloc_zeroed(classes, sizeof(bool)),
     };
-    return c->qps != NULL && c->is_known != NULL;
 }
 
 void

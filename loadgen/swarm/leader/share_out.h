@@ -24,8 +24,7 @@ struct capacity {
     bool *is_known; /* of each class */
 };
 
-/* False when memory is short. */
-must_check bool capacity_init(struct capacity *c, unsigned parts, unsigned classes);
+void capacity_init(struct capacity *c, unsigned parts, unsigned classes);
 /* Also of one that is all zero. */
 void capacity_fini(struct capacity *c);
 
