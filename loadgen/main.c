@@ -16,11 +16,21 @@
 #include "loadgen/tools/tool.h"
 
 static enum exit_status
-print_help(const char *topic)
+print_help(const struct options *o)
 {
-    if (topic != NULL) {
-        return opt_help_topic(options_table(), topic, stdout, stderr) ? EXIT_VALID
-                                                                      : EXIT_USAGE;
+    if (o->help_topic != NULL) {
+        return opt_help_topic(options_table(), o->help_topic, stdout, stderr)
+                   ? EXIT_VALID
+                   : EXIT_USAGE;
+    }
+    if (o->help == HELP_COMMON) {
+        puts("usage: mcload [options]");
+        opt_help_common(options_table(), stdout);
+        puts("All options: --help or mcload(1); some: --help=TOPIC, --help=PART-OF-NAME");
+        fputs("Topics: ", stdout);
+        opt_help_topics(options_table(), stdout);
+        putchar('\n');
+        return EXIT_VALID;
     }
     printf("usage: mcload [options]\n"
            "       mcload plot|compare|merge [options] RESULT.json ...\n"
@@ -34,15 +44,15 @@ print_help(const char *topic)
 static bool
 asks_only(const struct options *o)
 {
-    return o->wants_help || o->wants_engines || o->wants_models || o->shown != NULL ||
-           o->wants_version;
+    return o->help != HELP_NONE || o->wants_engines || o->wants_models ||
+           o->shown != NULL || o->wants_version;
 }
 
 static enum exit_status
 answer(const struct options *o)
 {
-    if (o->wants_help) {
-        return print_help(o->help_topic);
+    if (o->help != HELP_NONE) {
+        return print_help(o);
     }
     if (o->wants_engines) {
         for (unsigned i = 0; engine_at(i) != NULL; i++) {

@@ -264,6 +264,9 @@ for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5
     has($run, "@$args: usage, nothing on stdout, one line on stderr", status => 1, out => '', err_lines => 1);
 }
 has(mcload('--help'), 'help, lists options', status => 0, out => qr/--popularity=LAW/);
+$run = mcload('-h');
+has($run, '-h, those that are used most', status => 0, err => '', out => qr/^  -s, --server=.*^Topics: target, /ms);
+cmp_ok(scalar(() = $run->{out} =~ /\n/g), '<=', 24, '... which fit a screen');
 $run = mcload('--version');
 like($run->{out}, qr/^mcload \d+\.\d+\.\d+\n\z/, 'version');
 

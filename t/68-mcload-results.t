@@ -267,6 +267,8 @@ PY
         has($run, "merge of another $key: refused, says what differs", status => 2,
             err => "mcload: $file: another workload than that of $dir/a.json: its $key is $was, not $is\n");
         ok(!-e "$dir/never.json", '... and writes nothing');
+        has(mcload('compare', "$dir/a.json", $file), '... and compare says it', status => 0,
+            out => qr/^Warning: different workloads: $key is $is in a, $was in other-$key$/m);
     }
 
     # ---- compare -----------------------------------------------------------------------
@@ -275,7 +277,7 @@ PY
     mcload('-s', $at, '-r', '1000', '--noload', '-t', 100, @{$_->[1]}, '-c', 2, '--interval=0.2s', '--json', "$dir/$_->[0]")
         for ['most.json', ['--until=n:1000']], ['few.json', ['-q', 20, '--until=n:20']];
     has(mcload('compare', "$dir/most.json", "$dir/most.json"), 'compare, a result does not differ from itself',
-        status => 0, out => qr/^p50 .*(?:no difference shown|cannot tell: no confidence interval)$/m, out => ['!~', qr/B is (?:lower|higher)/],
+        status => 0, out => qr/^p50 .*(?:no difference shown|cannot tell: no confidence interval)$/m, out => ['!~', qr/B is (?:lower|higher)|Warning/],
         out => qr/^p99\.9 .*cannot tell/m);
     like(mcload('compare', "$dir/most.json", "$dir/few.json")->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
     $run = mcload('compare', "$dir/most.json,$dir/few.json", "$dir/few.json,$dir/most.json");

@@ -4,13 +4,12 @@
 #include "loadgen/campaign/campaign.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "loadgen/campaign/outcome.h"
 #include "loadgen/campaign/runner.h"
-#include "loadgen/campaign/warmup.h"
 #include "loadgen/report/report.h"
 #include "loadgen/report/schema.h"
 #include "loadgen/run/servers.h"
@@ -239,7 +238,7 @@ run_plain(struct campaign *c)
 static bool
 is_over(const struct campaign *c, const struct result *r)
 {
-    if (!c->o->stops) {
+    if (!c->o->stop_goal.is_given) {
         return r->was_interrupted;
     }
     const struct goal *g = &c->o->stop_goal;
@@ -299,8 +298,7 @@ run_scan(struct campaign *c)
 {
     struct rng rng;
     unsigned count = scan_count(&c->o->scan);
-    const char *wrong =
-        outcome_find_class(c->o, c->o->stops ? &c->o->stop_goal : NULL, &c->varied);
+    const char *wrong = outcome_find_class(c->o, &c->o->stop_goal, &c->varied);
     if (wrong != NULL) {
         return options_fail(c->err, EXIT_USAGE, "%s", wrong);
     }
@@ -319,8 +317,7 @@ run_scan(struct campaign *c)
             return status;
         }
     }
-    double *points = calloc(count, sizeof *points);
-    must(points != NULL);
+    double *points = alloc_zeroed(count, sizeof *points);
     rng_init(&rng, c->o->seed, STREAM_SCAN);
     scan_fill(&c->o->scan, c->o->scan_order, &rng, points);
     enum exit_status status = scan_points(c, points, count);
@@ -409,8 +406,7 @@ run_search(struct campaign *c)
     if (wrong != NULL) {
         return options_fail(c->err, EXIT_USAGE, "%s", wrong);
     }
-    struct search *s = calloc(1, sizeof *s);
-    must(s != NULL);
+    struct search *s = alloc_zeroed(1, sizeof *s);
     double run_s = o->time_s + o->warmup_s + RUN_SPARE_S;
     search_init(s, &(struct search_conf){
                        .limit = o->goal.limit_ns,
@@ -437,13 +433,12 @@ run_search(struct campaign *c)
 static enum exit_status
 run_all(struct campaign *c)
 {
-    c->rates = calloc(c->o->classes_len, sizeof *c->rates);
-    must(c->rates != NULL);
+    c->rates = alloc_zeroed(c->o->classes_len, sizeof *c->rates);
     enum exit_status status = settle_shares(c);
     if (status == EXIT_VALID) {
-        status = c->o->searches ? run_search(c)
-                 : c->o->scans  ? run_scan(c)
-                                : run_plain(c);
+        status = c->o->goal.is_given   ? run_search(c)
+                 : c->o->scan.is_given ? run_scan(c)
+                                       : run_plain(c);
     }
     free(c->rates);
     return status;

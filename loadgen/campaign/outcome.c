@@ -27,7 +27,7 @@ outcome_find_class(const struct options *o, const struct goal *g, unsigned *whic
     int named = -1;
     unsigned free = 0, loads = 0;
     *which = 0;
-    if (g != NULL && g->class_name[0] != '\0') {
+    if (g->class_name[0] != '\0') {
         named = class_named(o, g->class_name);
         if (named < 0) {
             return "there is no class of the name that the goal has";
@@ -66,11 +66,10 @@ view_of(const struct result *r, const struct options *o, const struct goal *g)
                 : r->has_shown           ? (int)r->shown
                                          : -1;
     const struct result *one = named >= 0 ? &r->classes[named] : r;
-    enum counters_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
-    bool reads =
-        g->scope == GOAL_READS && hist_count(one->total.latency[from][COUNTERS_READ]) > 0;
+    const struct hist *reads = one->total.latency[o->from][COUNTERS_READ];
+    bool are_reads = g->scope == GOAL_READS && hist_count(reads) > 0;
     struct view v = {
-        .finite = reads ? one->total.latency[from][COUNTERS_READ] : one->all[from],
+        .finite = are_reads ? reads : one->all[o->from],
         .waits = one->total.waits,
         .censored = (double)result_censored(&one->total),
         .series = one->series,

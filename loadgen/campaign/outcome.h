@@ -12,7 +12,7 @@
 #include "loadgen/search/search.h"
 
 /* The class whose rate is varied: the only one, or the only one without a rate of its own,
- * or the one that the goal names. NULL and `which`, or a sentence. `g` may be NULL. */
+ * or the one that the goal names. NULL and `which`, or a sentence. */
 must_check const char *outcome_find_class(const struct options *o, const struct goal *g,
                                           unsigned *which);
 

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "loadgen/report/deflate.h"
 #include "loadgen/report/report.h"
@@ -275,20 +275,18 @@ static struct saved_run
 as_saved(const struct result *r, const char *name)
 {
     struct saved_run run = {
-        .name = strdup(name),
+        .name = alloc_text(name),
         .is_valid = r->is_valid,
         .is_open = r->is_open,
         .seconds = r->elapsed_s,
         .latency = r->all[FROM_INTENDED],
         .censored = result_censored(&r->total),
     };
-    must(run.name != NULL);
     for (unsigned at = 0; at < SAVED_AT; at++) {
         run.at[at] = point_of(r, saved_percentiles[at].share);
     }
     unsigned rows = r->series != NULL ? r->series->rows_len : 0;
-    run.rows = calloc(rows + 1, sizeof *run.rows);
-    must(run.rows != NULL);
+    run.rows = alloc_zeroed(rows, sizeof *run.rows);
     for (unsigned i = 0; i < rows; i++) {
         const struct series_row *row = &r->series->rows[i];
         run.rows[run.rows_len++] = (struct saved_row){
@@ -325,8 +323,7 @@ write_plots(const struct output *out, const struct result *r)
 {
     unsigned count = r->classes_len > 1 ? r->classes_len : 1;
     struct saved runs = {.count = count, .capacity = count};
-    runs.runs = calloc(count, sizeof *runs.runs);
-    must(runs.runs != NULL);
+    runs.runs = alloc_zeroed(count, sizeof *runs.runs);
     for (unsigned i = 0; i < count; i++) {
         runs.runs[i] = count > 1 ? as_saved(&r->classes[i], r->classes[i].name)
                                  : as_saved(r, "all requests");

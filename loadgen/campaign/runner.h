@@ -8,6 +8,8 @@
 
 #include "loadgen/run/run.h"
 
+/* ---- runner ------------------------------------------------------------------------ */
+
 struct leader;
 
 struct runner {
@@ -25,3 +27,13 @@ must_check enum exit_status runner_once(struct runner *r, const struct run_spec 
 /* Records stored by runner_open. */
 uint64_t runner_loaded(const struct runner *r);
 void runner_close(struct runner *r);
+
+/* ---- warmup ------------------------------------------------------------------------ */
+
+/* A warm-up as long as it takes: runs of the same load, not reported, until MSER-5
+ * (measure/steady.h) finds that the first half of them at most is to be cut off. The runs
+ * that follow begin warm. Main thread. */
+/* Fills in `result`. EXIT_INVALID with a line when it was interrupted, another status when a run
+ * failed. `rates` as of a spec. */
+must_check enum exit_status warmup_run(struct runner *runner, const double *rates,
+                                       struct result_warmup *result);

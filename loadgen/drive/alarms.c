@@ -3,14 +3,13 @@
  */
 #include "loadgen/drive/alarms.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
-bool
+void
 alarms_init(struct alarms *a, unsigned capacity)
 {
     *a = (struct alarms){.capacity = capacity};
-    a->heap = capacity > 0 ? calloc(capacity, sizeof *a->heap) : NULL;
-    return capacity == 0 || a->heap != NULL;
+    a->heap = alloc_zeroed(capacity, sizeof *a->heap);
 }
 
 void

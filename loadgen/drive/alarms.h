@@ -25,8 +25,7 @@ struct alarms {
     unsigned count, capacity;
 };
 
-/* False when memory is short. A capacity of 0 needs none. */
-must_check bool alarms_init(struct alarms *a, unsigned capacity);
+void alarms_init(struct alarms *a, unsigned capacity);
 void alarms_fini(struct alarms *a);
 
 /* Needs room: count < capacity. */

@@ -4,11 +4,12 @@
 #include "loadgen/drive/drive.h"
 
 #include <math.h>
-#include <stdlib.h>
+
+#include "base/alloc.h"
 
 #define TIME_MAX 1e18 /* longer than any run */
 
-bool
+void
 drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
            const struct drive_into *into)
 {
@@ -19,13 +20,12 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .counters = into->counters,
         .evenness = into->evenness,
         .samples = into->samples,
-        .conns = calloc(set->count, sizeof *d->conns),
+        .conns = alloc_zeroed(set->count, sizeof *d->conns),
     };
     rng_init(&d->rng, conf->seed, drive_stream(conf, STREAM_MANNERS));
     for (unsigned i = 0; i < set->count; i++) {
         set->conns[i].in_room = set->conns[i].is_dirty = false;
     }
-    return d->conns != NULL;
 }
 
 void
@@ -41,7 +41,7 @@ drive_stream(const struct drive_conf *conf, enum stream purpose)
     return stream_of(conf->agent, conf->first_thread + conf->thread, purpose);
 }
 
-bool
+void
 drive_generator_init(const struct drive *d, struct generator *g)
 {
     struct generator_conf conf = {
@@ -52,7 +52,7 @@ drive_generator_init(const struct drive *d, struct generator *g)
         .threads = d->conf.parts,
         .shard = d->set->conf.shard,
     };
-    return generator_init(g, &conf);
+    generator_init(g, &conf);
 }
 
 nsec_t

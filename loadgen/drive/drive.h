@@ -22,12 +22,12 @@
 #include <stdbool.h>
 
 #include "base/rng.h"
-#include "loadgen/drive/cap.h"
 #include "loadgen/drive/generator.h"
+#include "loadgen/drive/pacing.h"
 #include "loadgen/drive/traffic.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/samples.h"
-#include "loadgen/measure/counters.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/work/streams.h"
 
@@ -88,15 +88,15 @@ struct drive_into {
     struct samples *samples;
 };
 
-/* False when memory is short. The arguments live longer than d. */
-must_check bool drive_init(struct drive *d, const struct drive_conf *conf,
-                           struct lset *set, const struct drive_into *into);
+/* The arguments live longer than d. */
+void drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
+                const struct drive_into *into);
 void drive_fini(struct drive *d);
 
 /* This thread's stream of random numbers for that purpose. */
 uint64_t drive_stream(const struct drive_conf *conf, enum stream purpose);
-/* The generator of this thread's requests. False when memory is short. */
-must_check bool drive_generator_init(const struct drive *d, struct generator *g);
+/* The generator of this thread's requests. */
+void drive_generator_init(const struct drive *d, struct generator *g);
 /* A time by a law in seconds. */
 nsec_t drive_draw_time(struct drive *d, const struct dist *law);
 /* No connection of that server is up. */

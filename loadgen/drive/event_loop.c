@@ -409,37 +409,21 @@ create_source(struct drive *d, struct sender *sender)
                               : source_closed_create(d, sender);
 }
 
-/* False when memory is short. */
-static bool
-init_sources(struct event_loop *l)
-{
-    struct drive *d = &l->drive;
-    l->sources = l->source = create_source(d, &l->sender);
-    if (l->source == NULL || !d->w->conf.defers) {
-        return l->source != NULL;
-    }
-    struct source *deferred = source_deferred_create(d, &l->sender);
-    if (deferred == NULL) {
-        return false;
-    }
-    deferred->next = l->source;
-    l->sources = deferred;
-    return true;
-}
-
-bool
+void
 event_loop_init(struct event_loop *l, const struct drive_conf *conf, struct lset *set,
                 const struct drive_into *into)
 {
     struct drive *d = &l->drive;
     *l = (struct event_loop){.is_timed = false};
-    if (!drive_init(d, conf, set, into) || !sender_init(&l->sender, d) ||
-        !reconnect_init(&l->reconnect, d) || !init_sources(l)) {
-        event_loop_fini(l);
-        return false;
+    drive_init(d, conf, set, into);
+    sender_init(&l->sender, d);
+    reconnect_init(&l->reconnect, d);
+    l->sources = l->source = create_source(d, &l->sender);
+    if (d->w->conf.defers) {
+        l->sources = source_deferred_create(d, &l->sender);
+        l->sources->next = l->source;
     }
     l->receiver = (struct receiver){.d = d, .sender = &l->sender, .sources = l->sources};
-    return true;
 }
 
 void

@@ -32,9 +32,9 @@ struct event_loop {
     struct cost cost;
 };
 
-/* False when memory is short. The arguments live longer than l. */
-must_check bool event_loop_init(struct event_loop *l, const struct drive_conf *conf,
-                                struct lset *set, const struct drive_into *into);
+/* The arguments live longer than l. */
+void event_loop_init(struct event_loop *l, const struct drive_conf *conf,
+                     struct lset *set, const struct drive_into *into);
 /* Also of one that is all zero. */
 void event_loop_fini(struct event_loop *l);
 /* Runs from window->begin to the end and drains; once. */

@@ -4,7 +4,8 @@
 #include "loadgen/drive/generator.h"
 
 #include <assert.h>
-#include <stdlib.h>
+
+#include "base/alloc.h"
 
 /* How each verb of the mix begins on the wire, and what follows. */
 static const struct {
@@ -27,7 +28,7 @@ static_assert(sizeof wire / sizeof wire[0] == MIX_VERBS, "each verb has its word
 
 #define PURPOSE_ONCE 1
 
-bool
+void
 generator_init(struct generator *g, const struct generator_conf *conf)
 {
     *g = (struct generator){
@@ -39,9 +40,8 @@ generator_init(struct generator *g, const struct generator_conf *conf)
     must(conf->threads > 0);
     rng_init(&g->rng, conf->seed, conf->stream);
     g->once = rng_mix(conf->seed, 0, PURPOSE_ONCE) % WORKLOAD_KEYS_END;
-    g->keys = calloc(conf->workload->keys_max, sizeof *g->keys);
-    g->servers = calloc(conf->workload->keys_max, sizeof *g->servers);
-    return g->keys != NULL && g->servers != NULL;
+    g->keys = alloc_zeroed(conf->workload->keys_max, sizeof *g->keys);
+    g->servers = alloc_zeroed(conf->workload->keys_max, sizeof *g->servers);
 }
 
 void

@@ -41,8 +41,7 @@ struct generator_conf {
     const struct shard *shard; /* NULL: every key belongs to every server */
 };
 
-/* False when memory is short. */
-must_check bool generator_init(struct generator *g, const struct generator_conf *conf);
+void generator_init(struct generator *g, const struct generator_conf *conf);
 void generator_fini(struct generator *g);
 
 /* So long after the begin of the run: which records are in use from now on. */

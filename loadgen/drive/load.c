@@ -5,9 +5,9 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/wire/shard.h"
 
 #define LOAD_WAIT_MS 100
@@ -68,7 +68,7 @@ lost(struct load *l, const struct lconn *c)
     bool is_udp = c->target->transport == TRANSPORT_UDP;
     snprintf(l->err, l->err_len, "loading: %s %s: does it speak %s over %s?",
              c->target->name, is_udp ? "does not listen" : "closed the connection",
-             l->set->conf.codec->name, transport_name(c->target->transport));
+             l->set->conf.codec->name, transport_names[c->target->transport]);
     return l->err;
 }
 
@@ -382,18 +382,18 @@ set_patience(struct load *l, nsec_t timeout)
     l->wait_ms = look_ms < LOAD_WAIT_MS ? (int)look_ms + 1 : LOAD_WAIT_MS;
 }
 
-static bool
+static void
 make_places(struct load *l)
 {
     const struct book *book = l->w->book;
     unsigned servers = l->set->conf.targets_len;
-    l->next = calloc(servers, sizeof *l->next);
-    l->on_way = calloc(servers, sizeof *l->on_way);
-    l->taken = book != NULL ? calloc((size_t)book->mask + 1, sizeof *l->taken) : NULL;
-    for (unsigned i = 0; l->next != NULL && i < servers; i++) {
+    l->next = alloc_zeroed(servers, sizeof *l->next);
+    l->on_way = alloc_zeroed(servers, sizeof *l->on_way);
+    l->taken =
+        book != NULL ? alloc_zeroed((size_t)book->mask + 1, sizeof *l->taken) : NULL;
+    for (unsigned i = 0; i < servers; i++) {
         l->next[i] = l->slice.first;
     }
-    return l->next != NULL && l->on_way != NULL && (book == NULL || l->taken != NULL);
 }
 
 const char *
@@ -415,15 +415,10 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap,
         .err_len = err_len,
     };
     must(s->conf.capacity >= LOAD_DEPTH);
-    const char *failed = NULL;
     set_patience(&l, s->conf.timeout);
-    if (make_places(&l)) {
-        failed = load_loop(&l);
-        leave_strays(&l);
-    } else {
-        snprintf(err, err_len, "out of memory");
-        failed = err;
-    }
+    make_places(&l);
+    const char *failed = load_loop(&l);
+    leave_strays(&l);
     free(l.next);
     free(l.on_way);
     free(l.taken);

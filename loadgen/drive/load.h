@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "loadgen/drive/cap.h"
-#include "loadgen/wire/lset.h"
+#include "loadgen/drive/pacing.h"
 #include "loadgen/measure/counters.h"
+#include "loadgen/wire/lset.h"
 
 /* Outstanding requests on each connection while loading. */
 #define LOAD_DEPTH 32

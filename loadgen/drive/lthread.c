@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "loadgen/work/streams.h"
 
 static const char *
@@ -64,18 +64,16 @@ load_slice(struct lthread *t, struct lset *set)
     return failed;
 }
 
-static const char *
+static void
 look_at_conns(struct lthread *t, const struct lset *set)
 {
-    if (!evenness_log_init(&t->evenness, set->count) ||
-        (t->conf.sample > 0 && !samples_init(&t->samples, t->conf.sample))) {
-        snprintf(t->err, sizeof t->err, "out of memory");
-        return t->err;
+    evenness_log_init(&t->evenness, set->count);
+    if (t->conf.sample > 0) {
+        samples_init(&t->samples, t->conf.sample);
     }
     for (unsigned i = 0; i < t->evenness.len; i++) {
         t->evenness.server[i] = set->conns[i].server;
     }
-    return NULL;
 }
 
 static const char *
@@ -85,8 +83,11 @@ prepare(struct lthread *t, struct lset *set)
     take_care();
     failed =
         failed != NULL ? failed : lset_open(set, &t->conf.set, t->err, sizeof t->err);
-    failed = failed != NULL ? failed : look_at_conns(t, set);
-    failed = failed != NULL ? failed : load_slice(t, set);
+    if (failed != NULL) {
+        return failed;
+    }
+    look_at_conns(t, set);
+    failed = load_slice(t, set);
     return failed != NULL ? failed : take_priority(t);
 }
 
@@ -101,10 +102,7 @@ get_ready(struct lthread *t, struct lset *set, struct event_loop *l, bool is_fre
     const struct drive_into into = {&t->counters, &t->evenness, &t->samples};
     samples_start(&t->samples, c->seed, drive_stream(c, STREAM_MANNERS));
     event_loop_fini(l);
-    if (failed == NULL && !event_loop_init(l, c, set, &into)) {
-        snprintf(t->err, sizeof t->err, "out of memory");
-        failed = t->err;
-    }
+    event_loop_init(l, c, set, &into);
     return failed;
 }
 
@@ -129,8 +127,7 @@ lthread_main(void *arg)
     struct drive_window window;
     enum lthread_order order;
     /* Allocated here, so that its memory is local to the CPU. */
-    struct lset *set = calloc(1, sizeof *set);
-    must(set != NULL);
+    struct lset *set = alloc_zeroed(1, sizeof *set);
     bool is_good = prepare(t, set) == NULL;
     rendezvous_report(t->orders, is_good);
     for (unsigned round = 1;
@@ -150,15 +147,12 @@ lthread_start(struct lthread *t, const struct lthread_conf *conf,
               struct rendezvous *orders)
 {
     *t = (struct lthread){.conf = *conf, .orders = orders};
-    if (!counters_init(&t->counters)) {
-        return false;
-    }
-    if (pthread_create(&t->id, NULL, lthread_main, t) != 0) {
+    counters_init(&t->counters);
+    t->is_started = pthread_create(&t->id, NULL, lthread_main, t) == 0;
+    if (!t->is_started) {
         counters_fini(&t->counters);
-        return false;
     }
-    t->is_started = true;
-    return true;
+    return t->is_started;
 }
 
 void
@@ -173,13 +167,89 @@ lthread_join(struct lthread *t)
     }
 }
 
-bool
+void
 lthread_samples(const struct lthread *threads, unsigned count, struct result *result)
 {
-    result->samples = calloc(count, sizeof *result->samples);
-    for (unsigned i = 0; result->samples != NULL && i < count; i++) {
+    result->samples = alloc_zeroed(count, sizeof *result->samples);
+    for (unsigned i = 0; i < count; i++) {
         result->samples[i] = &threads[i].samples;
     }
     result->samples_len = count;
-    return result->samples != NULL;
+}
+
+/* ---- rendezvous -------------------------------------------------------------------- */
+
+void
+rendezvous_init(struct rendezvous *v)
+{
+    *v = (struct rendezvous){.round = 0};
+    PTHREAD_OK(pthread_mutex_init(&v->mutex, NULL));
+    pthread_condattr_t attr;
+    PTHREAD_OK(pthread_condattr_init(&attr));
+    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+    PTHREAD_OK(pthread_cond_init(&v->changed, &attr));
+    PTHREAD_OK(pthread_condattr_destroy(&attr));
+}
+
+void
+rendezvous_fini(struct rendezvous *v)
+{
+    PTHREAD_OK(pthread_cond_destroy(&v->changed));
+    PTHREAD_OK(pthread_mutex_destroy(&v->mutex));
+}
+
+void
+rendezvous_give(struct rendezvous *v, enum lthread_order order,
+                const struct drive_window *window)
+{
+    PTHREAD_OK(pthread_mutex_lock(&v->mutex));
+    v->ready = v->failed = 0;
+    v->round++;
+    v->order = order;
+    v->window = window != NULL ? *window : (struct drive_window){0};
+    PTHREAD_OK(pthread_cond_broadcast(&v->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&v->mutex));
+}
+
+bool
+rendezvous_await(struct rendezvous *v, unsigned threads, nsec_t wait, bool *has_failed)
+{
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    nsec_t ns = (nsec_t)until.tv_nsec + wait;
+    until.tv_sec += (time_t)(ns / NSEC_PER_SEC);
+    until.tv_nsec = (long)(ns % NSEC_PER_SEC);
+    PTHREAD_OK(pthread_mutex_lock(&v->mutex));
+    while (v->ready + v->failed < threads && rc == 0) {
+        rc = pthread_cond_timedwait(&v->changed, &v->mutex, &until);
+        must(rc == 0 || rc == ETIMEDOUT);
+    }
+    bool is_there = v->ready + v->failed >= threads;
+    *has_failed = v->failed > 0;
+    PTHREAD_OK(pthread_mutex_unlock(&v->mutex));
+    return is_there;
+}
+
+void
+rendezvous_report(struct rendezvous *v, bool is_ready)
+{
+    PTHREAD_OK(pthread_mutex_lock(&v->mutex));
+    v->ready += is_ready ? 1 : 0;
+    v->failed += is_ready ? 0 : 1;
+    PTHREAD_OK(pthread_cond_broadcast(&v->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&v->mutex));
+}
+
+enum lthread_order
+rendezvous_take(struct rendezvous *v, unsigned round, struct drive_window *window)
+{
+    PTHREAD_OK(pthread_mutex_lock(&v->mutex));
+    while (v->round < round) {
+        PTHREAD_OK(pthread_cond_wait(&v->changed, &v->mutex));
+    }
+    enum lthread_order order = v->order;
+    *window = v->window;
+    PTHREAD_OK(pthread_mutex_unlock(&v->mutex));
+    return order;
 }

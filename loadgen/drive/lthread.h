@@ -2,21 +2,60 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * One sending thread: its place and priority, its connections, loading, the run. The main
- * thread creates it, waits until it is ready, gives it orders (rendezvous.h), and joins
+ * thread creates it, waits until it is ready, gives it orders, and joins
  * it.
  */
 #pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
+#include "base/clock.h"
+#include "loadgen/drive/drive.h"
 #include "loadgen/drive/event_loop.h"
 #include "loadgen/drive/load.h"
-#include "loadgen/drive/rendezvous.h"
-#include "loadgen/wire/lset.h"
-#include "loadgen/measure/result.h"
 #include "loadgen/measure/counters.h"
+#include "loadgen/measure/result.h"
+#include "loadgen/wire/lset.h"
 #include "place/pin.h"
+
+/* ---- rendezvous -------------------------------------------------------------------- */
+
+/* Where threads say that they are ready and wait for the next order of the main thread, a
+ * time to begin with it. Any thread. */
+enum lthread_order {
+    ORDER_READY,       /* prepare a run; connections not fit for one are made anew */
+    ORDER_READY_FRESH, /* the same with all of them made anew */
+    ORDER_RUN,         /* send for a window: after one of the two */
+    ORDER_END,         /* end the thread */
+};
+
+struct rendezvous {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    unsigned ready, failed; /* threads, of the last order; under mutex, as all below */
+    unsigned round;         /* orders given: the first thing of a thread is round 0 */
+    enum lthread_order order;
+    struct drive_window window; /* RUN */
+};
+
+void rendezvous_init(struct rendezvous *v);
+void rendezvous_fini(struct rendezvous *v);
+/* Gives the order to all threads; they report ready or failed, but for END. */
+void rendezvous_give(struct rendezvous *v, enum lthread_order order,
+                     const struct drive_window *window);
+/* Waits until `threads` have reported, or for `wait`: true, false. */
+bool rendezvous_await(struct rendezvous *v, unsigned threads, nsec_t wait,
+                      bool *has_failed);
+
+/* A thread's: it has done what it was ordered, or cannot. */
+void rendezvous_report(struct rendezvous *v, bool is_ready);
+/* The order of that round, waited for. */
+enum lthread_order rendezvous_take(struct rendezvous *v, unsigned round,
+                                   struct drive_window *window);
+
+/* ---- lthread ----------------------------------------------------------------------- */
 
 #define LTHREAD_ERR_MAX 512
 
@@ -47,11 +86,11 @@ struct lthread {
     ctr_t loaded;              /* records, of the first order */
 };
 
-/* False when memory or threads are short. `t` and what conf points to live until joined. */
+/* False when threads are short. `t` and what conf points to live until joined. */
 must_check bool lthread_start(struct lthread *t, const struct lthread_conf *conf,
                               struct rendezvous *orders);
-/* Points `result` at the samples of all. False when memory is short. */
-must_check bool lthread_samples(const struct lthread *threads, unsigned count,
-                                struct result *result);
+/* Points `result` at the samples of all. */
+void lthread_samples(const struct lthread *threads, unsigned count,
+                     struct result *result);
 /* Also after a failed start. */
 void lthread_join(struct lthread *t);

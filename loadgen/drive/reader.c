@@ -7,10 +7,10 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "loadgen/work/keyset.h"
 #include "loadgen/work/workload.h"
 
@@ -283,12 +283,9 @@ stock(struct reader *r, const struct trace_record *record, struct book_page *mad
     case KEYSET_KNOWN:
         return !stops(r);
     case KEYSET_FULL:
-        r->is_cut = true;
-        return false;
-    case KEYSET_SHORT:
         break;
     }
-    fail(r, "out of memory for the keys of a trace");
+    r->is_cut = true;
     return false;
 }
 
@@ -363,24 +360,18 @@ reader_open(struct reader **reader, const struct reader_conf *conf,
 {
     must(conf->threads > 0);
     uint32_t pages = READER_PAGES / conf->threads;
-    struct reader *r = calloc(1, sizeof *r);
-    must(r != NULL);
+    struct reader *r = alloc_zeroed(1, sizeof *r);
     *reader = r;
     r->conf = *conf;
     r->conf.trace.stop = &r->stops;
     r->prefix_len = strlen(conf->key_prefix);
-    r->books = calloc(conf->threads, sizeof *r->books);
+    r->books = alloc_zeroed(conf->threads, sizeof *r->books);
     pages = pages > READER_PAGES_MIN ? pages : READER_PAGES_MIN;
-    while (r->books != NULL && r->books_len < conf->threads &&
-           book_init(&r->books[r->books_len], pages)) {
-        r->books_len++;
+    while (r->books_len < conf->threads) {
+        book_init(&r->books[r->books_len++], pages);
     }
-    const char *wrong = NULL;
-    if (r->books_len < conf->threads) {
-        snprintf(err, TRACE_ERR_MAX, "out of memory for reading a trace ahead");
-        wrong = err;
-    } else if ((wrong = trace_open(&r->trace, &conf->trace, err)) == NULL &&
-               conf->speed > 0 && !trace_has_times(r->trace)) {
+    const char *wrong = trace_open(&r->trace, &conf->trace, err);
+    if (wrong == NULL && conf->speed > 0 && !trace_has_times(r->trace)) {
         snprintf(err, TRACE_ERR_MAX, "%s: it has no times (--trace-time=rate)",
                  conf->trace.path);
         wrong = err;
@@ -454,10 +445,8 @@ begin(struct reader *r, char err[TRACE_ERR_MAX])
         .sources = 1,
         .every = 1,
     };
-    bool has_rate = r->conf.speed == 0 && r->run.rate > 0;
-    if (has_rate && !arrivals_init(&r->arrival, &arrivals)) {
-        snprintf(err, TRACE_ERR_MAX, "out of memory");
-        return err;
+    if (r->conf.speed == 0 && r->run.rate > 0) {
+        arrivals_init(&r->arrival, &arrivals);
     }
     for (unsigned i = 0; i < r->books_len; i++) {
         book_reset(&r->books[i]);

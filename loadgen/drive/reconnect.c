@@ -3,12 +3,12 @@
  */
 #include "loadgen/drive/reconnect.h"
 
-bool
+void
 reconnect_init(struct reconnect *r, struct drive *d)
 {
     *r = (struct reconnect){.d = d};
     pacer_init(&r->pacer, d->conf.traffic.connect_rate / d->conf.threads);
-    return alarms_init(&r->alarms, d->set->count);
+    alarms_init(&r->alarms, d->set->count);
 }
 
 void

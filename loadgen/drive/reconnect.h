@@ -16,8 +16,7 @@ struct reconnect {
     struct pacer pacer;
 };
 
-/* False when memory is short. */
-must_check bool reconnect_init(struct reconnect *r, struct drive *d);
+void reconnect_init(struct reconnect *r, struct drive *d);
 void reconnect_fini(struct reconnect *r);
 
 /* c is up: its lifetime begins. */

@@ -3,9 +3,9 @@
  */
 #include "loadgen/drive/rooms.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
-bool
+void
 rooms_init(struct rooms *r, struct sender *sender)
 {
     const struct drive *d = sender->d;
@@ -16,24 +16,21 @@ rooms_init(struct rooms *r, struct sender *sender)
         .len = set->conf.shard != NULL ? set->conf.targets_len : 1,
     };
     r->cap = set->count / r->len;
-    r->rings = calloc(r->len, sizeof *r->rings);
-    bool is_good = r->rings != NULL && alarms_init(&r->users, users);
-    for (unsigned i = 0; is_good && i < r->len; i++) {
-        r->rings[i].conns = calloc(r->cap, sizeof(struct lconn *));
-        is_good = r->rings[i].conns != NULL;
+    r->rings = alloc_zeroed(r->len, sizeof *r->rings);
+    alarms_init(&r->users, users);
+    for (unsigned i = 0; i < r->len; i++) {
+        r->rings[i].conns = alloc_zeroed(r->cap, sizeof(struct lconn *));
     }
-    return is_good;
 }
 
 void
 rooms_fini(struct rooms *r)
 {
-    for (unsigned i = 0; r->rings != NULL && i < r->len; i++) {
+    for (unsigned i = 0; i < r->len; i++) {
         free(r->rings[i].conns);
     }
     free(r->rings);
     alarms_fini(&r->users);
-    r->rings = NULL;
 }
 
 void

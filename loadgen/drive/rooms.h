@@ -25,8 +25,7 @@ struct rooms {
     struct alarms users; /* by connection; no room for any where they do not think */
 };
 
-/* False when memory is short. */
-must_check bool rooms_init(struct rooms *r, struct sender *sender);
+void rooms_init(struct rooms *r, struct sender *sender);
 void rooms_fini(struct rooms *r);
 
 /* c has its turn if it has room. */

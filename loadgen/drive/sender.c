@@ -3,17 +3,16 @@
  */
 #include "loadgen/drive/sender.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
-bool
+void
 sender_init(struct sender *s, struct drive *d)
 {
     const struct traffic *t = &d->conf.traffic;
     *s = (struct sender){.d = d};
     /* Of sessions it is their begins that follow a law, and these cannot be told apart. */
     s->issued.each = t->mode == TRAFFIC_OPEN ? gaps_each(t->rate / d->conf.threads) : 0;
-    s->dirty = calloc(d->set->count, sizeof(struct lconn *));
-    return s->dirty != NULL;
+    s->dirty = alloc_zeroed(d->set->count, sizeof(struct lconn *));
 }
 
 void

@@ -28,8 +28,7 @@ struct sender {
     uint64_t moved_requests, moved_bytes; /* since sender_take_moved */
 };
 
-/* False when memory is short. */
-must_check bool sender_init(struct sender *s, struct drive *d);
+void sender_init(struct sender *s, struct drive *d);
 void sender_fini(struct sender *s);
 
 /* Whether c may have another request that follows from none. */

@@ -64,11 +64,15 @@ struct source {
         flushes_at_once; /* what push gives out goes before the next event is looked at */
 };
 
-/* One each source file. NULL when memory is short. */
+/* One each source file. */
 struct source *source_closed_create(struct drive *d, struct sender *sender);
 struct source *source_open_create(struct drive *d, struct sender *sender);
 struct source *source_replay_create(struct drive *d, struct sender *sender);
 struct source *source_deferred_create(struct drive *d, struct sender *sender);
 
 /* The pause before a key is asked for again after so many tries. */
-nsec_t source_pause(unsigned tries);
+static inline nsec_t
+source_pause(unsigned tries)
+{
+    return clock_doubled(SOURCE_PAUSE, tries, SOURCE_PAUSE_MAX);
+}

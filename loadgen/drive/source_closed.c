@@ -7,8 +7,7 @@
  */
 #include "loadgen/drive/source.h"
 
-#include <stdlib.h>
-
+#include "base/alloc.h"
 #include "loadgen/drive/rooms.h"
 
 struct closed {
@@ -136,20 +135,14 @@ struct source *
 source_closed_create(struct drive *d, struct sender *sender)
 {
     bool is_shared = d->set->conf.shard != NULL;
-    struct closed *closed = calloc(1, sizeof *closed);
-    if (closed == NULL) {
-        return NULL;
-    }
+    struct closed *closed = alloc_zeroed(1, sizeof *closed);
     closed->base = (struct source){
         .ops = is_shared ? &shared_ops : &plain_ops,
         .d = d,
         .sender = sender,
         .flushes_at_once = !is_shared,
     };
-    if (!drive_generator_init(d, &closed->generator) ||
-        !rooms_init(&closed->rooms, sender)) {
-        destroy(&closed->base);
-        return NULL;
-    }
+    drive_generator_init(d, &closed->generator);
+    rooms_init(&closed->rooms, sender);
     return &closed->base;
 }

@@ -8,8 +8,7 @@
  */
 #include "loadgen/drive/source.h"
 
-#include <stdlib.h>
-
+#include "base/alloc.h"
 struct deferred_key {
     nsec_t due;
     struct missed what;
@@ -33,16 +32,6 @@ struct deferred {
     struct deferred_key *entries;
     uint32_t blank; /* one without use; NONE */
 };
-
-nsec_t
-source_pause(unsigned tries)
-{
-    nsec_t pause = SOURCE_PAUSE;
-    while (tries-- > 0 && pause < SOURCE_PAUSE_MAX) {
-        pause *= 2;
-    }
-    return pause < SOURCE_PAUSE_MAX ? pause : SOURCE_PAUSE_MAX;
-}
 
 /* ---- keys that wait -------------------------------------------------------------------- */
 
@@ -246,17 +235,11 @@ struct source *
 source_deferred_create(struct drive *d, struct sender *sender)
 {
     unsigned n = capacity_of(d);
-    struct deferred *f = calloc(1, sizeof *f);
-    if (f == NULL) {
-        return NULL;
-    }
+    struct deferred *f = alloc_zeroed(1, sizeof *f);
     f->base = (struct source){.ops = &ops, .d = d, .sender = sender};
-    f->entries = calloc(n, sizeof *f->entries);
-    f->queues = calloc(d->set->count, sizeof *f->queues);
-    if (!alarms_init(&f->alarms, n) || f->entries == NULL || f->queues == NULL) {
-        destroy(&f->base);
-        return NULL;
-    }
+    f->entries = alloc_zeroed(n, sizeof *f->entries);
+    f->queues = alloc_zeroed(d->set->count, sizeof *f->queues);
+    alarms_init(&f->alarms, n);
     for (unsigned i = 0; i < n; i++) {
         f->entries[i].next = i + 1 < n ? i + 1 : NONE;
     }

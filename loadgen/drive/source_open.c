@@ -7,8 +7,7 @@
  */
 #include "loadgen/drive/source.h"
 
-#include <stdlib.h>
-
+#include "base/alloc.h"
 #include "loadgen/drive/rooms.h"
 
 #define SESSIONS_MAX 1048576 /* that wait for their next request, each thread */
@@ -287,7 +286,7 @@ arrivals_of(const struct drive *d)
     };
     if (t->scope == TRAFFIC_CONN && !arrivals_adds_up(a.law)) {
         a.sources = d->set->count;
-    } else if (t->scope == TRAFFIC_TOTAL && !arrivals_adds_up(a.law)) {
+    } else if (t->scope <= TRAFFIC_AGENT && !arrivals_adds_up(a.law)) {
         a.rate = rate;
         a.stream = stream_of(conf->agent, conf->first_thread, STREAM_ARRIVALS);
         a.every = conf->threads;
@@ -304,10 +303,7 @@ source_open_create(struct drive *d, struct sender *sender)
     uint64_t share = t->max_outstanding / threads +
                      (d->conf.thread < t->max_outstanding % threads ? 1 : 0);
     struct arrivals_conf arrivals = arrivals_of(d);
-    struct open *o = calloc(1, sizeof *o);
-    if (o == NULL) {
-        return NULL;
-    }
+    struct open *o = alloc_zeroed(1, sizeof *o);
     o->base = (struct source){.ops = &ops, .d = d, .sender = sender};
     o->next = ALARMS_NEVER;
     o->intended.each = sender->issued.each;
@@ -315,11 +311,9 @@ source_open_create(struct drive *d, struct sender *sender)
     pacer_init(&o->pacing.cap, t->late == LATE_CAP ? t->cap * t->rate / threads : 0);
     o->outstanding_max = t->max_outstanding == 0 ? UINT32_MAX : (unsigned)share;
     o->is_partly = t->mode == TRAFFIC_PARTLY;
-    if (!drive_generator_init(d, &o->generator) || !rooms_init(&o->rooms, sender) ||
-        !arrivals_init(&o->arrival, &arrivals) ||
-        !alarms_init(&o->sessions, o->is_partly ? SESSIONS_MAX : 0)) {
-        destroy(&o->base);
-        return NULL;
-    }
+    drive_generator_init(d, &o->generator);
+    rooms_init(&o->rooms, sender);
+    arrivals_init(&o->arrival, &arrivals);
+    alarms_init(&o->sessions, o->is_partly ? SESSIONS_MAX : 0);
     return &o->base;
 }

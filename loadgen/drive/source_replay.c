@@ -10,8 +10,8 @@
 #include "loadgen/drive/source.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "loadgen/wire/shard.h"
 #include "loadgen/work/book.h"
 
@@ -342,18 +342,11 @@ struct source *
 source_replay_create(struct drive *d, struct sender *sender)
 {
     unsigned n = d->set->count;
-    struct replay *r = calloc(1, sizeof *r);
-    if (r == NULL) {
-        return NULL;
-    }
+    struct replay *r = alloc_zeroed(1, sizeof *r);
     r->base = (struct source){.ops = &ops, .d = d, .sender = sender};
     r->book = d->w->book;
-    r->waiting = calloc(n, sizeof *r->waiting);
-    r->is_gone = calloc(d->set->conf.targets_len, sizeof *r->is_gone);
-    if (r->waiting == NULL || r->is_gone == NULL) {
-        destroy(&r->base);
-        return NULL;
-    }
+    r->waiting = alloc_zeroed(n, sizeof *r->waiting);
+    r->is_gone = alloc_zeroed(d->set->conf.targets_len, sizeof *r->is_gone);
     for (unsigned i = 0; i < n; i++) {
         r->waiting[i].first = BOOK_NONE;
     }

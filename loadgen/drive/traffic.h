@@ -18,11 +18,13 @@ enum traffic_mode {
     TRAFFIC_CLOSED, /* the next request when a reply came */
     TRAFFIC_OPEN,   /* by a schedule that takes no notice of replies */
     TRAFFIC_PARTLY, /* sessions by a schedule; within one, the next when a reply came */
+    TRAFFIC_MODES,
 };
 
 /* What a stream of arrivals is one of. */
 enum traffic_scope {
     TRAFFIC_TOTAL,  /* all threads share one */
+    TRAFFIC_AGENT,  /* the same: each process of a swarm makes those of its share */
     TRAFFIC_THREAD, /* one each thread */
     TRAFFIC_CONN,   /* one each connection */
 };

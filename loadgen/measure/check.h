@@ -9,7 +9,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/must.h"
+
+/* ---- objective --------------------------------------------------------------------- */
+
+/* What a class is to be served like: so many of its requests within so much time. Pure. */
+#define OBJECTIVE_TEXT_MAX 64
+
+struct objective {
+    double percent; /* 0: none is asked for; else above 0, at most 100 */
+    nsec_t limit;   /* requests that take longer do not count as served */
+};
+
+/* "p99:500us": any decimal, and ns, us, ms or s; "99:500" is in microseconds, as mutilate
+ * writes it. NULL, or a sentence saying what is wrong. */
+must_check const char *objective_parse(void *slo, const char *text);
+/* "p99:500us". */
+void objective_describe(const struct objective *slo, char dst[OBJECTIVE_TEXT_MAX]);
+
+/* ---- check ------------------------------------------------------------------------- */
 
 enum result_check {
 #define CHECK(id, ...) CHECK_##id,
@@ -59,7 +78,7 @@ struct check_limits {
 void check_limits_init(struct check_limits *l);
 /* "NAME:LIMIT" or "NAME:off", with commas; limits are shares ("0.02", "2%") or numbers. NULL,
  * or a sentence saying what is wrong. */
-must_check const char *check_limits_parse(struct check_limits *l, const char *text);
+must_check const char *check_limits_parse(void *limits, const char *text);
 
 bool check_is_least(enum result_check check);
 /* What a value comes to. */

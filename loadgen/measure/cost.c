@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,4 +34,82 @@ cost_now(void)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
     return (struct cost){.cpu_s = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9,
                          .wait_s = waited()};
+}
+
+/* ---- steal ------------------------------------------------------------------------- */
+
+#define FIELDS 8 /* user nice system idle iowait irq softirq steal; guests are in user */
+#define FIELD_STEAL 7
+#define EDGE_TICKS 2
+
+static bool
+add_line(struct steal *s, const char *line, const cpu_set_t *set)
+{
+    char *end;
+    if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') {
+        return false;
+    }
+    unsigned long cpu = strtoul(line + 3, &end, 10);
+    if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, set)) {
+        return false;
+    }
+    for (unsigned i = 0; i < FIELDS && *end == ' '; i++) {
+        uint64_t ticks = strtoull(end, &end, 10);
+        s->all += ticks;
+        s->stolen += i == FIELD_STEAL ? ticks : 0;
+    }
+    return true;
+}
+
+bool
+steal_parse(struct steal *s, const char *text, const cpu_set_t *set)
+{
+    bool found = false;
+    *s = (struct steal){0, 0};
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        found = add_line(s, line, set) || found;
+        line = strchr(line, '\n');
+        line += line != NULL ? 1 : 0;
+    }
+    return found;
+}
+
+/* False when the kernel does not say. */
+static bool
+now(struct steal *s, const cpu_set_t *set)
+{
+    char *text = NULL;
+    size_t room = 0;
+    FILE *f = fopen("/proc/stat", "re");
+    bool is_good =
+        f != NULL && getdelim(&text, &room, '\0', f) > 0 && steal_parse(s, text, set);
+    if (f != NULL) {
+        fclose(f);
+    }
+    free(text);
+    return is_good;
+}
+
+double
+steal_share(const struct steal *before, const struct steal *after)
+{
+    uint64_t stolen = after->stolen - before->stolen, all = after->all - before->all;
+    return after->stolen > before->stolen + EDGE_TICKS && after->all > before->all
+               ? (double)(stolen - EDGE_TICKS) / (double)all
+               : 0;
+}
+
+void
+steal_begin(struct steal_watch *w)
+{
+    w->is_known = now(&w->from, &w->cpus);
+    w->share = 0;
+}
+
+void
+steal_end(struct steal_watch *w)
+{
+    struct steal after;
+    w->is_known = w->is_known && now(&after, &w->cpus);
+    w->share = w->is_known ? steal_share(&w->from, &after) : 0;
 }

@@ -3,22 +3,21 @@
  */
 #include "loadgen/measure/counters.h"
 
-#include <string.h>
+#include "base/alloc.h"
 
-#include "base/must.h"
+struct hist *
+counters_hist(unsigned sub_bits)
+{
+    return alloc_checked(hist_create(sub_bits, COUNTERS_MAX_NS));
+}
 
-bool
+void
 counters_init(struct counters *t)
 {
     memset(t, 0, sizeof *t);
     for (unsigned i = 0; i < COUNTERS_HISTS; i++) {
-        t->hists[i] = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
-        if (t->hists[i] == NULL) {
-            counters_fini(t);
-            return false;
-        }
+        t->hists[i] = counters_hist(COUNTERS_SUB_BITS);
     }
-    return true;
 }
 
 void

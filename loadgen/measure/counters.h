@@ -113,8 +113,10 @@ struct counters {
     };
 };
 
-/* False when memory is short (nothing to free then). */
-bool counters_init(struct counters *t);
+/* For latencies, of so many buckets (base/hist.h). */
+struct hist *counters_hist(unsigned sub_bits);
+
+void counters_init(struct counters *t);
 void counters_fini(struct counters *t);
 void counters_merge(struct counters *dst, const struct counters *src);
 /* Owner only. */

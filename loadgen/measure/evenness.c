@@ -3,9 +3,7 @@
  */
 #include "loadgen/measure/evenness.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/alloc.h"
 #include "loadgen/measure/counters.h"
 
 static void
@@ -20,29 +18,20 @@ destroy_hists(struct hist **all, unsigned count)
 static struct hist **
 create_hists(unsigned count)
 {
-    struct hist **all = calloc(count, sizeof(struct hist *));
-    for (unsigned i = 0; all != NULL && i < count; i++) {
-        all[i] = hist_create(EVENNESS_SUB_BITS, COUNTERS_MAX_NS);
-        if (all[i] == NULL) {
-            destroy_hists(all, count);
-            return NULL;
-        }
+    struct hist **all = alloc_zeroed(count, sizeof(struct hist *));
+    for (unsigned i = 0; i < count; i++) {
+        all[i] = counters_hist(EVENNESS_SUB_BITS);
     }
     return all;
 }
 
-bool
+void
 evenness_log_init(struct evenness_log *l, unsigned conns)
 {
     *l = (struct evenness_log){.len = conns < EVENNESS_CONNS_MAX ? conns
                                                                  : EVENNESS_CONNS_MAX};
     l->conns = create_hists(l->len);
-    l->server = calloc(l->len, sizeof *l->server);
-    if (l->conns == NULL || l->server == NULL) {
-        evenness_log_fini(l);
-        return false;
-    }
-    return true;
+    l->server = alloc_zeroed(l->len, sizeof *l->server);
 }
 
 void
@@ -64,14 +53,9 @@ evenness_log_reset(struct evenness_log *l)
 struct evenness *
 evenness_create(unsigned servers)
 {
-    struct evenness *s = calloc(1, sizeof *s);
-    if (s != NULL) {
-        s->servers_len = servers;
-        s->servers = create_hists(servers);
-        if (s->servers == NULL) {
-            evenness_destroy(&s);
-        }
-    }
+    struct evenness *s = alloc_zeroed(1, sizeof *s);
+    s->servers_len = servers;
+    s->servers = create_hists(servers);
     return s;
 }
 
@@ -87,28 +71,16 @@ evenness_destroy(struct evenness **evenness)
     }
 }
 
-static bool
+static void
 make_room(struct evenness *s, unsigned more)
 {
-    unsigned room = s->conns_len + more;
-    if (room <= s->conns_room) {
-        return true;
-    }
-    struct evenness_conn *grown = reallocarray(s->conns, room, sizeof *grown);
-    if (grown == NULL) {
-        return false;
-    }
-    s->conns = grown;
-    s->conns_room = room;
-    return true;
+    s->conns = alloc_more(s->conns, s->conns_len + more, sizeof *s->conns);
 }
 
-bool
+void
 evenness_add(struct evenness *s, const struct evenness_log *l)
 {
-    if (!make_room(s, l->len)) {
-        return false;
-    }
+    make_room(s, l->len);
     for (unsigned i = 0; i < l->len; i++) {
         const struct hist *h = l->conns[i];
         must(l->server[i] < s->servers_len);
@@ -118,24 +90,19 @@ evenness_add(struct evenness *s, const struct evenness_log *l)
                 {hist_count(h), hist_quantile(h, .50), hist_quantile(h, .99)}};
         }
     }
-    return true;
 }
 
-bool
+void
 evenness_merge(struct evenness *s, const struct evenness *from)
 {
     must(s->servers_len == from->servers_len);
-    if (!make_room(s, from->conns_len)) {
-        return false;
+    make_room(s, from->conns_len);
+    for (unsigned i = 0; i < from->conns_len; i++) {
+        s->conns[s->conns_len++] = from->conns[i];
     }
-    if (from->conns_len > 0) {
-        memcpy(s->conns + s->conns_len, from->conns, from->conns_len * sizeof *s->conns);
-    }
-    s->conns_len += from->conns_len;
     for (unsigned i = 0; i < s->servers_len; i++) {
         hist_merge(s->servers[i], from->servers[i]);
     }
-    return true;
 }
 
 static int
@@ -148,11 +115,10 @@ by_size(const void *a, const void *b)
 struct evenness_range
 evenness_range(const struct evenness *s, enum evenness_of what)
 {
-    uint64_t *values = calloc(s->conns_len, sizeof *values);
-    if (s->conns_len == 0 || values == NULL) {
-        free(values);
+    if (s->conns_len == 0) {
         return (struct evenness_range){0};
     }
+    uint64_t *values = alloc_zeroed(s->conns_len, sizeof *values);
     for (unsigned i = 0; i < s->conns_len; i++) {
         values[i] = s->conns[i].value[what];
     }

@@ -26,8 +26,8 @@ struct evenness_log {
     unsigned len;
 };
 
-/* False when memory is short. Servers are filled in by the caller. */
-must_check bool evenness_log_init(struct evenness_log *l, unsigned conns);
+/* Servers are filled in by the caller. */
+void evenness_log_init(struct evenness_log *l, unsigned conns);
 void evenness_log_fini(struct evenness_log *l);
 void evenness_log_reset(struct evenness_log *l);
 
@@ -52,7 +52,7 @@ struct evenness_conn {
 
 struct evenness {
     struct evenness_conn *conns; /* those that had a request */
-    unsigned conns_len, conns_room;
+    unsigned conns_len;
     struct hist **servers;
     unsigned servers_len;
 };
@@ -62,12 +62,10 @@ struct evenness_range {
     uint64_t min, median, max;
 };
 
-/* NULL when memory is short. */
 struct evenness *evenness_create(unsigned servers);
 void evenness_destroy(struct evenness **s);
-/* False when memory is short. */
-must_check bool evenness_add(struct evenness *s, const struct evenness_log *l);
+void evenness_add(struct evenness *s, const struct evenness_log *l);
 /* Adds another of as many servers. */
-must_check bool evenness_merge(struct evenness *s, const struct evenness *from);
+void evenness_merge(struct evenness *s, const struct evenness *from);
 /* All zero without connections. */
 struct evenness_range evenness_range(const struct evenness *s, enum evenness_of what);

@@ -3,7 +3,7 @@
  */
 #include "loadgen/measure/packed.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 #define NUMBER_MAX 9 /* bytes */
 
@@ -18,7 +18,7 @@ put(struct packed *p, int64_t number)
     p->bytes[p->len++] = (uint8_t)left;
 }
 
-bool
+void
 packed_make(struct packed *p, const struct hist *h)
 {
     uint32_t at = 0, used = 0;
@@ -28,10 +28,7 @@ packed_make(struct packed *p, const struct hist *h)
         used++;
     }
     /* A run of empty ones before each; readers want one number at least. */
-    *p = (struct packed){malloc((2 * (size_t)used + 1) * NUMBER_MAX), 0};
-    if (p->bytes == NULL) {
-        return false;
-    }
+    *p = (struct packed){alloc_bytes((2 * (size_t)used + 1) * NUMBER_MAX), 0};
     for (at = 0; left > 0 && at < hist_buckets(h); at++) {
         n = hist_bucket(h, at);
         if (n == 0) {
@@ -48,9 +45,7 @@ packed_make(struct packed *p, const struct hist *h)
     if (p->len == 0) {
         put(p, 0);
     }
-    uint8_t *bytes = realloc(p->bytes, p->len);
-    p->bytes = bytes != NULL ? bytes : p->bytes;
-    return true;
+    p->bytes = alloc_more(p->bytes, p->len, 1);
 }
 
 void

@@ -24,6 +24,6 @@ struct packed {
     size_t len;
 };
 
-/* Of a histogram with PACKED_SUB_BITS. False when memory is short (nothing to free then). */
-must_check bool packed_make(struct packed *p, const struct hist *h);
+/* Of a histogram with PACKED_SUB_BITS. */
+void packed_make(struct packed *p, const struct hist *h);
 void packed_fini(struct packed *p);

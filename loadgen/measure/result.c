@@ -4,27 +4,22 @@
 #include "loadgen/measure/result.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/measure/little.h"
 #include "loadgen/measure/steady.h"
 
-bool
-result_init(struct result *r, unsigned threads)
+void
+result_init(struct result *r, unsigned threads, unsigned classes)
 {
     *r = (struct result){.threads = threads, .hits_expected = -1};
-    bool has_tally = counters_init(&r->total);
-    r->costs = calloc(threads, sizeof *r->costs);
-    bool is_good = has_tally && r->costs != NULL;
+    counters_init(&r->total);
+    r->costs = alloc_zeroed(threads, sizeof *r->costs);
     for (unsigned from = 0; from < FROM_COUNT; from++) {
-        r->all[from] = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
-        is_good = is_good && r->all[from] != NULL;
+        r->all[from] = counters_hist(COUNTERS_SUB_BITS);
     }
-    if (!is_good) {
-        result_fini(r);
-    }
-    return is_good;
+    r->classes = classes > 0 ? alloc_zeroed(classes, sizeof *r->classes) : NULL;
+    r->classes_len = classes;
 }
 
 void
@@ -45,28 +40,10 @@ result_fini(struct result *r)
     free(r->classes);
     free(r->samples);
     free(r->agents);
-    r->costs = NULL;
-    r->classes = NULL;
-    r->samples = NULL;
-    r->agents = NULL;
-    r->classes_len = r->agents_len = 0;
+    *r = (struct result){0};
 }
 
-bool
-result_init_classes(struct result *r, unsigned threads, unsigned classes)
-{
-    if (!result_init(r, threads)) {
-        return false;
-    }
-    r->classes = calloc(classes, sizeof *r->classes);
-    r->classes_len = r->classes != NULL ? classes : 0;
-    if (r->classes == NULL) {
-        result_fini(r);
-    }
-    return r->classes != NULL;
-}
-
-bool
+void
 result_add_class(struct result *r, const struct result *of_class, unsigned first)
 {
     must(first + of_class->threads <= r->threads);
@@ -81,8 +58,9 @@ result_add_class(struct result *r, const struct result *of_class, unsigned first
     r->is_local = r->is_local || of_class->is_local;
     r->was_interrupted = r->was_interrupted || of_class->was_interrupted;
     r->elapsed_s = fmax(r->elapsed_s, of_class->elapsed_s);
-    return r->evenness == NULL || of_class->evenness == NULL ||
-           evenness_merge(r->evenness, of_class->evenness);
+    if (r->evenness != NULL && of_class->evenness != NULL) {
+        evenness_merge(r->evenness, of_class->evenness);
+    }
 }
 
 double

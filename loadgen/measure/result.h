@@ -17,7 +17,6 @@
 #include "loadgen/measure/samples.h"
 #include "loadgen/measure/series.h"
 #include "loadgen/measure/server_stats.h"
-#include "loadgen/measure/objective.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/counters.h"
 #include "loadgen/measure/until.h"
@@ -167,16 +166,12 @@ bool result_misses_records(const struct result *r);
 /* What the run's table of latencies is made of. */
 const struct counters *result_shown(const struct result *r);
 
-/* False when memory is short; then nothing is to be freed. */
-must_check bool result_init(struct result *r, unsigned threads);
-/* With room for classes, whose own result_init is the caller's. */
-must_check bool result_init_classes(struct result *r, unsigned threads, unsigned classes);
+/* With room for classes, whose own result_init is the caller's; a class has none. */
+void result_init(struct result *r, unsigned threads, unsigned classes);
 void result_fini(struct result *r);
 
-/* Adds the numbers of a class to those of the whole run, its costs from `first` on. False when
- * memory is short. */
-must_check bool result_add_class(struct result *r, const struct result *of_class,
-                                 unsigned first);
+/* Adds the numbers of a class to those of the whole run, its costs from `first` on. */
+void result_add_class(struct result *r, const struct result *of_class, unsigned first);
 /* Fills all, checks and is_valid from the rest, of classes too; once. With several classes
  * the whole is as good as each of them. */
 void result_judge(struct result *r);

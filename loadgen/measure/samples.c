@@ -6,17 +6,19 @@
 #include <math.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
+
 #define PURPOSE UINT64_C(0x73616d706c65)
 #define BYTES (SAMPLES_MAX * sizeof(struct sample))
 
-bool
+void
 samples_init(struct samples *s, double share)
 {
     must(share > 0 && share <= 1);
     void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    *s = (struct samples){.all = p != MAP_FAILED ? p : NULL, .share = share};
-    return s->all != NULL;
+    *s = (struct samples){.all = alloc_checked(p != MAP_FAILED ? p : NULL),
+                          .share = share};
 }
 
 void

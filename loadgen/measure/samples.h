@@ -30,8 +30,8 @@ struct samples {
     struct rng rng;
 };
 
-/* Of this share of the requests, above 0 and at most 1. False when memory is short. */
-must_check bool samples_init(struct samples *s, double share);
+/* Of this share of the requests, above 0 and at most 1. */
+void samples_init(struct samples *s, double share);
 void samples_fini(struct samples *s);
 /* Forgets all; which are kept from here on is told by seed and stream, whose numbers are
  * other ones than those of rng_init with both. */

@@ -3,7 +3,7 @@
  */
 #include "loadgen/measure/series.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 #define ROWS_FIRST 64
 
@@ -17,33 +17,20 @@ sum_at(struct series *s, unsigned i)
 }
 
 struct series *
-series_create(nsec_t row_length)
+series_create(nsec_t row_length, bool keeps_latencies)
 {
-    struct series *s = calloc(1, sizeof *s);
+    struct series *s = alloc_zeroed(1, sizeof *s);
     struct series_sum *sum;
-    for (unsigned i = 0; s != NULL && (sum = sum_at(s, i)) != NULL; i++) {
-        sum->latency = hist_create(SERIES_SUB_BITS, COUNTERS_MAX_NS);
-        if (sum->latency == NULL) {
-            series_destroy(&s);
-        }
+    for (unsigned i = 0; (sum = sum_at(s, i)) != NULL; i++) {
+        sum->latency = counters_hist(SERIES_SUB_BITS);
     }
-    if (s != NULL) {
-        s->row_length = row_length;
-        s->looks_each = 1;
+    s->row_length = row_length;
+    s->looks_each = 1;
+    struct series_sum *sums[] = {&s->now, &s->row_from, &s->between};
+    for (unsigned i = 0; keeps_latencies && i < sizeof sums / sizeof sums[0]; i++) {
+        sums[i]->fine = counters_hist(COUNTERS_SUB_BITS);
     }
     return s;
-}
-
-bool
-series_keep_latencies(struct series *s)
-{
-    struct series_sum *sums[] = {&s->now, &s->row_from, &s->between};
-    bool is_good = true;
-    for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        sums[i]->fine = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
-        is_good = is_good && sums[i]->fine != NULL;
-    }
-    return is_good;
 }
 
 void
@@ -148,33 +135,27 @@ add_piece(struct series *s)
     s->looks = 0;
 }
 
-static bool
-has_place_for_row(struct series *s)
+static struct series_row *
+next_row(struct series *s)
 {
     if (s->rows_len == s->rows_cap) {
-        unsigned cap = s->rows_cap == 0 ? ROWS_FIRST : s->rows_cap * 2;
-        struct series_row *rows = realloc(s->rows, cap * sizeof *rows);
-        if (rows == NULL) {
-            return false;
-        }
-        s->rows = rows;
-        s->rows_cap = cap;
+        s->rows_cap = s->rows_cap == 0 ? ROWS_FIRST : s->rows_cap * 2;
+        s->rows = alloc_more(s->rows, s->rows_cap, sizeof *s->rows);
     }
-    return true;
+    return &s->rows[s->rows_len++];
 }
 
-/* Without memory the rows end here. */
 static void
 add_row(struct series *s)
 {
     struct packed latencies = {NULL, 0};
     struct series_sum *d = &s->between;
     sum_since(d, &s->now, &s->row_from);
-    if (!has_place_for_row(s) || (d->fine != NULL && !packed_make(&latencies, d->fine))) {
-        return;
+    if (d->fine != NULL) {
+        packed_make(&latencies, d->fine);
     }
     sum_copy(&s->row_from, &s->now);
-    s->rows[s->rows_len++] = (struct series_row){
+    *next_row(s) = (struct series_row){
         .start_s = (double)(d->from - s->start) / 1e9,
         .length_s = (double)(d->to - d->from) / 1e9,
         .requests = d->requests,
@@ -255,8 +236,8 @@ series_look(struct series *s, const struct counters *const *counters, unsigned c
 void
 series_append_rows(struct series *s, struct series *next)
 {
-    for (unsigned i = 0; i < next->rows_len && has_place_for_row(s); i++) {
-        s->rows[s->rows_len++] = next->rows[i];
+    for (unsigned i = 0; i < next->rows_len; i++) {
+        *next_row(s) = next->rows[i];
         next->rows[i].latencies = (struct packed){NULL, 0}; /* they have moved */
     }
 }

@@ -48,11 +48,10 @@ struct series {
     unsigned rows_len, rows_cap;
 };
 
-/* NULL when memory is short. It is large: made before the time of the run is fixed. */
-must_check struct series *series_create(nsec_t row_length);
+/* It is large: made before the time of the run is fixed. `keeps_latencies`: rows have all of
+ * theirs. */
+must_check struct series *series_create(nsec_t row_length, bool keeps_latencies);
 void series_destroy(struct series **s);
-/* Rows are to have their latencies in full. Before series_start. False when memory is short. */
-must_check bool series_keep_latencies(struct series *s);
 /* The window begins at `start`, with all counters 0. Before anything else. */
 void series_start(struct series *s, nsec_t start);
 

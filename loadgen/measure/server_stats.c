@@ -3,9 +3,7 @@
  */
 #include "loadgen/measure/server_stats.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/alloc.h"
 #include "base/num.h"
 
 #define SAMPLES_FIRST 64
@@ -27,10 +25,8 @@ const char *const server_stat_names[SERVER_STATS] = {
 struct server_stats *
 server_stats_create(unsigned servers)
 {
-    struct server_stats *s = calloc(1, sizeof *s);
-    if (s != NULL) {
-        s->servers = servers;
-    }
+    struct server_stats *s = alloc_zeroed(1, sizeof *s);
+    s->servers = servers;
     return s;
 }
 
@@ -44,21 +40,15 @@ server_stats_destroy(struct server_stats **s)
     }
 }
 
-bool
+void
 server_stats_add(struct server_stats *s, const struct server_sample *sample)
 {
     must(sample->server < s->servers);
     if (s->len == s->cap) {
-        size_t cap = s->cap == 0 ? SAMPLES_FIRST : s->cap * 2;
-        struct server_sample *samples = realloc(s->samples, cap * sizeof *samples);
-        if (samples == NULL) {
-            return false;
-        }
-        s->samples = samples;
-        s->cap = cap;
+        s->cap = s->cap == 0 ? SAMPLES_FIRST : s->cap * 2;
+        s->samples = alloc_more(s->samples, s->cap, sizeof *s->samples);
     }
     s->samples[s->len++] = *sample;
-    return true;
 }
 
 /* "STAT NAME VALUE". */
@@ -162,11 +152,9 @@ server_stats_change(const struct server_stats *s)
 struct server_settings *
 server_settings_create(unsigned servers)
 {
-    struct server_settings *s = calloc(1, sizeof *s + servers * sizeof s->told[0]);
-    if (s != NULL) {
-        s->users = 1;
-        s->servers = servers;
-    }
+    struct server_settings *s = alloc_zeroed(1, sizeof *s + servers * sizeof s->told[0]);
+    s->users = 1;
+    s->servers = servers;
     return s;
 }
 
@@ -239,14 +227,12 @@ server_settings_take(struct server_settings *s, unsigned server, const char *tex
     if (!is_whole(text, len, &lines)) {
         return false;
     }
-    struct server_told *t = &s->told[server];
-    char *line = strndup(text, len);
-    struct server_setting *settings = calloc(lines, sizeof *settings);
-    if (line == NULL || settings == NULL || memchr(text, '\0', len) != NULL) {
-        free(line);
-        free(settings);
+    if (memchr(text, '\0', len) != NULL) {
         return true;
     }
+    struct server_told *t = &s->told[server];
+    char *line = alloc_checked(strndup(text, len));
+    struct server_setting *settings = alloc_zeroed(lines, sizeof *settings);
     *t = (struct server_told){.settings = settings, .text = line};
     char *next = cut(line);
     if (begins(line, next, TOLD_VERSION)) {

@@ -57,12 +57,9 @@ struct server_stats {
     size_t len, cap;
 };
 
-/* NULL when memory is short. */
 must_check struct server_stats *server_stats_create(unsigned servers);
 void server_stats_destroy(struct server_stats **s);
-/* False when memory is short. */
-must_check bool server_stats_add(struct server_stats *s,
-                                 const struct server_sample *sample);
+void server_stats_add(struct server_stats *s, const struct server_sample *sample);
 
 /* Whether `text` is a whole reply to `stats`; its values then. */
 must_check bool server_sample_parse(struct server_sample *sample, const char *text,
@@ -103,7 +100,7 @@ struct server_settings {
     struct server_told told[];
 };
 
-/* With one user; NULL when memory is short. */
+/* With one user. */
 must_check struct server_settings *server_settings_create(unsigned servers);
 /* For one user more; also of NULL. */
 struct server_settings *server_settings_get(struct server_settings *s);
@@ -111,7 +108,7 @@ struct server_settings *server_settings_get(struct server_settings *s);
 void server_settings_release(struct server_settings **s);
 
 /* Whether `text` is all that the server number `server` answers; keeps it then, as far as it
- * is no error and memory suffices. Once a server. */
+ * is no error. Once a server. */
 must_check bool server_settings_take(struct server_settings *s, unsigned server,
                                      const char *text, size_t len);
 /* Whether a server told anything. Also of NULL: no. */

@@ -43,8 +43,9 @@ parse_one(struct until *u, const char *text, size_t len)
 }
 
 const char *
-until_parse(struct until *u, const char *text)
+until_parse(void *until, const char *text)
 {
+    struct until *u = until;
     *u = (struct until){.count = 0};
     for (const char *p = text;; p++) {
         size_t len = strcspn(p, ",");

@@ -24,7 +24,7 @@ struct until {
 };
 
 /* "p99:2%", "p50:1%,p99.9:0.05", "n:1000". NULL, or a sentence saying what is wrong. */
-must_check const char *until_parse(struct until *u, const char *text);
+must_check const char *until_parse(void *until, const char *text);
 /* 95th and 99th percentile within 5 %: what --time=auto stands for. */
 void until_auto(struct until *u);
 

@@ -6,9 +6,9 @@
 #include "loadgen/options/group.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/options/words.h"
 
 #define CONNECTIONS_MAX 65536
@@ -221,8 +221,7 @@ static bool
 make(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
 {
     unsigned len = o->class_texts_len > 0 ? o->class_texts_len : 2;
-    o->classes = calloc(len, sizeof *o->classes);
-    must(o->classes != NULL);
+    o->classes = alloc_zeroed(len, sizeof *o->classes);
     if (o->class_texts_len > 0 && wants_measuring(o)) {
         fprintf(err, "mcload: --class and %s are mutually exclusive\n",
                 options_agents_in(o, ROLE_MEASURE) > 0 ? "role=measure"

@@ -62,11 +62,6 @@ void antagonist_apply(struct lclass *c);
 
 #define VALUE_TIME_MAX_S 1e6
 
-/* The index of the text among the names, `count` when it is none. */
-unsigned value_find(const char *text, const char *const *names, unsigned count);
-
-#define VALUE_COUNT(names) (sizeof(names) / sizeof(names)[0])
-
 /* Seconds, or a number with its unit, from `min` to VALUE_TIME_MAX_S. NULL; or `wrong` when it
  * is none of these. */
 must_check const char *value_time(const char *text, double min, double *seconds,

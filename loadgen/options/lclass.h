@@ -11,7 +11,7 @@
 
 #include "loadgen/drive/reader.h"
 #include "loadgen/drive/traffic.h"
-#include "loadgen/measure/objective.h"
+#include "loadgen/measure/check.h"
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/arrivals.h"
 #include "loadgen/work/dist.h"

@@ -9,7 +9,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define TIMEOUT_DEFAULT_S 10
 #define WARMUP_QPS_MAX 100000000
@@ -18,15 +18,10 @@
 #define UNTIL_TIME_MAX_S 300
 #define INTERVAL_MIN_S 0.01
 
-static const char *
-call_from(void *conf, const char *text)
-{
-    struct options *o = conf;
-    o->from_issue = strcmp(text, "issue") == 0;
-    return o->from_issue || strcmp(text, "intended") == 0
-               ? NULL
-               : "latency is taken from intended or issue";
-}
+static const char *const froms[] = {
+    [FROM_INTENDED] = "intended",
+    [FROM_ISSUE] = "issue",
+};
 
 static const char *
 call_time(void *conf, const char *text)
@@ -41,12 +36,6 @@ call_time(void *conf, const char *text)
     }
     o->has_time = true;
     return value_time(text, TIME_MIN_S, &o->time_s, "the time must be above 0");
-}
-
-static const char *
-call_until(void *conf, const char *text)
-{
-    return until_parse(&((struct options *)conf)->until, text);
 }
 
 static const char *
@@ -91,35 +80,29 @@ call_interval(void *conf, const char *text)
 }
 
 static const char *
-call_server_stats(void *conf, const char *text)
+parse_poll(void *field, const char *text)
 {
-    struct options *o = conf;
-    return value_time(text, INTERVAL_MIN_S, &o->server_stats_s,
+    return value_time(text, INTERVAL_MIN_S, field,
                       "--server-stats takes a time, 0.01 seconds or more");
 }
 
 static const char *
-call_check(void *conf, const char *text)
+parse_seed(void *field, const char *text)
 {
-    return check_limits_parse(&((struct options *)conf)->limits, text);
-}
-
-static const char *
-call_seed(void *conf, const char *text)
-{
-    struct options *o = conf;
     if (strcmp(text, "random") == 0) {
-        o->seed = rng_seed();
+        *(uint64_t *)field = rng_seed();
         return NULL;
     }
-    return num_u64(text, strlen(text), &o->seed) ? NULL : "a seed is a number or random";
+    return num_u64(text, strlen(text), field) ? NULL : "a seed is a number or random";
 }
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.letter = 't', .name = "time", SCOPE(SHARED), CALL(call_time), .arg = "SECONDS|auto",
+    {.letter = 't', .name = "time", SCOPE(SHARED), CALL(call_time), .common = 6,
+     .arg = "SECONDS|auto",
      .help = "length of the run (5); auto: --until=p95:5%,p99:5%"},
-    {.name = "until", SCOPE(ALONE), CALL(call_until), .arg = "pP:WIDTH%|n:N,...",
+    {.name = "until", SCOPE(ALONE), PARSE(until_parse), OF_RUN(until),
+     .arg = "pP:WIDTH%|n:N,...",
      .help = "end when the 95% intervals are as narrow as this, or N requests answered, "
              "at the latest after --time (300)"},
     {.letter = 'w', .name = "warmup", SCOPE(SHARED), CALL(call_warmup),
@@ -140,13 +123,16 @@ static const struct opt rows[] = {
      .help = "the same"},
     {.name = "by-size", SCOPE(SHARED), KIND(FLAG), OF_RUN(by_size),
      .help = "show latencies of gets by the bytes of the values that came"},
-    {.name = "server-stats", SCOPE(OBSERVE), CALL(call_server_stats), .arg = "SECONDS",
+    {.name = "server-stats", SCOPE(OBSERVE), PARSE(parse_poll), OF_RUN(server_stats_s),
+     .arg = "SECONDS",
      .help = "query the servers' stats at this interval, for the report"},
-    {.name = "latency-from", SCOPE(SHARED), CALL(call_from), .arg = "intended|issue",
+    {.name = "latency-from", SCOPE(SHARED), KIND(CHOICE), OF_RUN(from),
+     OPT_CHOICES(froms), .arg = "intended|issue",
+     .error = "latency is taken from intended or issue",
      .help = "what latencies are measured from (intended)"},
-    {.name = "check", SCOPE(LEADER), CALL(call_check), .arg = "NAME:LIMIT|off,...",
-     .help = "change or disable a check of the verdict"},
-    {.name = "seed", SCOPE(SHARED), CALL(call_seed), .arg = "N|random",
+    {.name = "check", SCOPE(LEADER), PARSE(check_limits_parse), OF_RUN(limits),
+     .arg = "NAME:LIMIT|off,...", .help = "change or disable a check of the verdict"},
+    {.name = "seed", SCOPE(SHARED), PARSE(parse_seed), OF_RUN(seed), .arg = "N|random",
      .help = "random seed (1)"},
     {.name = "loadonly", SCOPE(SHARED), KIND(FLAG), OF_RUN(load_only),
      .help = "store the records and end"},
@@ -192,7 +178,7 @@ settle_until(struct options *o)
     if (!until_is_given(&o->until)) {
         return NULL;
     }
-    if (o->searches || o->agents_len > 0 || o->is_agent) {
+    if (o->goal.is_given || o->agents_len > 0 || o->is_agent) {
         return "--until and --time=auto are for runs of one process, and no search";
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
@@ -230,7 +216,7 @@ settle(struct options *o)
             return "--trace says when: --warmup-drain contradicts it";
         }
     }
-    if (o->has_auto_warmup && (o->searches || o->scans)) {
+    if (o->has_auto_warmup && (o->goal.is_given || o->scan.is_given)) {
         return "--warmup=auto is for one load";
     }
     for (unsigned i = 0; o->has_auto_warmup && i < o->classes_len; i++) {

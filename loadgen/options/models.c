@@ -4,9 +4,9 @@
 #include "loadgen/options/models.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/options/group.h"
 
 #define FILE_MAX 65536
@@ -48,16 +48,14 @@ read_entry(const char *word, FILE *err)
 {
     size_t len, head = strlen(MODEL_TEXT);
     bool is_text = strncmp(word, MODEL_TEXT, head) == 0;
-    char *text = is_text ? strdup(word + head) : read_file(word, &len, err);
+    char *text = is_text ? alloc_text(word + head) : read_file(word, &len, err);
     if (text == NULL) {
         return NULL;
     }
     len = is_text ? strlen(text) : len;
-    struct models_entry *e = calloc(1, sizeof *e);
-    must(e != NULL);
+    struct models_entry *e = alloc_zeroed(1, sizeof *e);
     e->text = text;
-    e->word = strdup(word);
-    must(e->word != NULL);
+    e->word = alloc_text(word);
     e->model.name = is_text ? "text" : e->word;
     unsigned line;
     const char *wrong = model_parse(&e->model, e->lines, text, len, &line);
@@ -93,8 +91,7 @@ models_get(struct models *all, const char *word, FILE *err)
         return NULL;
     }
     all->entries =
-        realloc(all->entries, (all->count + 1) * sizeof(struct models_entry *));
-    must(all->entries != NULL);
+        alloc_more(all->entries, all->count + 1, sizeof(struct models_entry *));
     all->entries[all->count++] = e;
     return &e->model;
 }

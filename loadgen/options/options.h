@@ -50,6 +50,12 @@ enum options_progress {
     PROGRESS_ALWAYS,
 };
 
+enum options_help {
+    HELP_NONE,
+    HELP_ALL,
+    HELP_COMMON,
+};
+
 enum options_format {
     FORMAT_TEXT,
     FORMAT_MUTILATE,
@@ -67,6 +73,12 @@ enum options_loss {
     LOSS_CONTINUE,
     LOSS_ACCEPT, /* continue, and the run may be valid all the same */
     LOSS_REPEAT,
+};
+
+/* What a rate is shared out by. */
+enum options_split {
+    SPLIT_WEIGHT,
+    SPLIT_CAPACITY,
 };
 
 #define OPTIONS_AGENT_MAX 256
@@ -108,7 +120,8 @@ struct options {
     double interval_s;    /* between rows of the report */
     bool shows_intervals, by_size;
     double server_stats_s; /* between questions for stats; 0: none */
-    bool load_only, from_issue;
+    bool load_only;
+    enum counters_from from;
     uint64_t seed;
     struct check_limits limits;
     struct until until;
@@ -129,8 +142,7 @@ struct options {
     int numa; /* memory node, below 0: all in turn */
 
     /* ---- options/search.c */
-    bool searches, scans, stops;
-    struct goal goal;
+    struct goal goal;           /* of a search */
     double tolerance, budget_s; /* budget_s 0: so many runs */
     struct scan_range scan;
     enum scan_order scan_order;
@@ -143,9 +155,9 @@ struct options {
     struct options_agent agents[MESSAGE_AGENTS_MAX];
     unsigned agents_len;
     int64_t agent_port, weight;
-    bool splits_by_capacity; /* not by weights */
-    double agent_wait_s;     /* for an agent's results */
-    const char *key_file;    /* NULL: no key */
+    enum options_split split;
+    double agent_wait_s;  /* for an agent's results */
+    const char *key_file; /* NULL: no key */
     struct allow agent_allow;
     const char *agent_traces[OPTIONS_TRACES_MAX]; /* directories */
     unsigned agent_traces_len;
@@ -163,8 +175,9 @@ struct options {
     enum options_progress progress;
     unsigned verbose;
     bool is_quiet;
+    enum options_help help;
     const char *help_topic; /* NULL: all */
-    bool wants_help, wants_version, wants_models;
+    bool wants_version, wants_models;
     const struct model *shown; /* only this one's text; NULL: none */
 };
 _Static_assert(offsetof(struct options, base) == 0, "one conf for rows of both kinds");

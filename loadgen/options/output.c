@@ -35,8 +35,17 @@ static const char *
 call_help(void *conf, const char *text)
 {
     struct options *o = conf;
-    o->wants_help = true;
+    o->help = HELP_ALL;
     o->help_topic = text;
+    return NULL;
+}
+
+static const char *
+call_short_help(void *conf, const char *text)
+{
+    struct options *o = conf;
+    (void)text;
+    o->help = HELP_COMMON;
     return NULL;
 }
 
@@ -90,8 +99,9 @@ static const struct opt rows[] = {
      .help = "details in the report; twice: what is being done, on stderr"},
     {.name = "quiet", SCOPE(EACH), KIND(FLAG), OF_RUN(is_quiet),
      .help = "nothing on stderr but errors"},
-    {.letter = 'h', .name = "help", SCOPE(EACH), CALL(call_help), .arg = "TOPIC?",
-     .may_follow = true,
+    {.letter = 'h', SCOPE(EACH), CALL(call_short_help),
+     .help = "print the options that are used most"},
+    {.name = "help", SCOPE(EACH), CALL(call_help), .arg = "TOPIC?", .may_follow = true,
      .help = "print this, one section or the options with TOPIC in their name"},
     {.name = "version", SCOPE(EACH), KIND(FLAG), OF_RUN(wants_version),
      .help = "print the version and end"},
@@ -126,11 +136,11 @@ settle(struct options *o)
     if (o->has_sample && o->save == NULL) {
         return "--sample is the share of the requests that --save writes";
     }
-    if (o->scans && (o->hgrm != NULL || o->plot != NULL)) {
+    if (o->scan.is_given && (o->hgrm != NULL || o->plot != NULL)) {
         return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "
                "JSON";
     }
-    if (o->scans && (o->hlog != NULL || o->save != NULL)) {
+    if (o->scan.is_given && (o->hlog != NULL || o->save != NULL)) {
         return "--hlog and --save are of one run, not of a scan";
     }
     bool is_json_out = o->json != NULL && strcmp(o->json, "-") == 0;

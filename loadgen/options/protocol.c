@@ -18,7 +18,7 @@ call_protocol(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "protocol", SCOPE(SHARED), CALL(call_protocol), .arg = "NAME",
+    {.name = "protocol", SCOPE(SHARED), CALL(call_protocol), .common = 12, .arg = "NAME",
      .help = "ascii, meta, binary, redis or http (ascii)"},
     {.name = "binary", SCOPE(SHARED), KIND(FLAG), OF_CLASS(is_binary),
      .help = "the same as --protocol=binary"},

@@ -3,9 +3,9 @@
  */
 #include "loadgen/options/scope.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/options/options.h"
 #include "loadgen/options/words.h"
 
@@ -20,7 +20,7 @@
 static bool
 is_row(const struct opt *row, const char *name)
 {
-    return strcmp(row->name, name) == 0;
+    return row->name != NULL && strcmp(row->name, name) == 0;
 }
 
 /* What stands before names of files in values, wherever it stands in them; a workload is one
@@ -111,9 +111,7 @@ add(struct scope_words *w, const char *name, const char *value)
     if (n < 0 || (size_t)n >= sizeof word || w->count == MESSAGE_WORDS_MAX) {
         return "too long for agents";
     }
-    w->words[w->count] = strdup(word);
-    must(w->words[w->count] != NULL);
-    w->count++;
+    w->words[w->count++] = alloc_text(word);
     return NULL;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define TOLERANCE_DEFAULT 0.01
 #define TOLERANCE_MAX 0.5
@@ -16,72 +16,53 @@
 #define BUDGET_MAX_S 1e9
 
 static const char *
-call_search(void *conf, const char *text)
+parse_tolerance(void *field, const char *text)
 {
-    struct options *o = conf;
-    o->searches = true;
-    return goal_parse(&o->goal, text);
-}
-
-static const char *
-call_tolerance(void *conf, const char *text)
-{
-    struct options *o = conf;
+    double *tolerance = field;
     size_t len = strlen(text);
     bool is_percent = len > 0 && text[len - 1] == '%';
-    if (!num_double(text, is_percent ? len - 1 : len, &o->tolerance)) {
+    if (!num_double(text, is_percent ? len - 1 : len, tolerance)) {
         return "the tolerance is a percentage, like 1%";
     }
-    o->tolerance /= is_percent ? 100 : 1;
-    return o->tolerance > 0 && o->tolerance <= TOLERANCE_MAX
+    *tolerance /= is_percent ? 100 : 1;
+    return *tolerance > 0 && *tolerance <= TOLERANCE_MAX
                ? NULL
                : "the tolerance is above 0% and at most 50%";
 }
 
 static const char *
-call_budget(void *conf, const char *text)
+parse_budget(void *field, const char *text)
 {
-    struct options *o = conf;
-    return duration_parse(text, strlen(text), &o->budget_s) && o->budget_s <= BUDGET_MAX_S
+    return duration_parse(text, strlen(text), field) && *(double *)field <= BUDGET_MAX_S
                ? NULL
                : "a budget is a time, 0 or more";
 }
 
-static const char *
-call_scan(void *conf, const char *text)
-{
-    struct options *o = conf;
-    o->scans = true;
-    return scan_parse(&o->scan, text);
-}
-
-static const char *
-call_order(void *conf, const char *text)
-{
-    return scan_order_parse(&((struct options *)conf)->scan_order, text);
-}
-
-static const char *
-call_stop(void *conf, const char *text)
-{
-    struct options *o = conf;
-    o->stops = true;
-    return goal_parse(&o->stop_goal, text);
-}
+static const char *const orders[] = {
+    [SCAN_UP] = "up",
+    [SCAN_DOWN] = "down",
+    [SCAN_SHUFFLED] = "shuffled",
+};
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "search", SCOPE(LEADER), CALL(call_search), .arg = "GOAL",
+    {.name = "search", SCOPE(LEADER), PARSE(goal_parse), OF_RUN(goal), .common = 13,
+     .arg = "GOAL",
      .help = "find the highest rate that meets p99.9:500us[,class=NAME][,err<0.01%]"},
-    {.name = "search-tolerance", SCOPE(LEADER), CALL(call_tolerance), .arg = "PERCENT",
-     .help = "precision of the rate (1%)"},
-    {.name = "search-budget", SCOPE(LEADER), CALL(call_budget), .arg = "SECONDS",
+    {.name = "search-tolerance", SCOPE(LEADER), PARSE(parse_tolerance),
+     OF_RUN(tolerance), .arg = "PERCENT", .help = "precision of the rate (1%)"},
+    {.name = "search-budget", SCOPE(LEADER), PARSE(parse_budget), OF_RUN(budget_s),
+     .arg = "SECONDS",
      .help = "time for all runs of the search (that of 40 runs)"},
-    {.name = "scan", SCOPE(LEADER), CALL(call_scan), .arg = "FIRST:LAST:STEP",
+    {.name = "scan", SCOPE(LEADER), PARSE(scan_parse), OF_RUN(scan), .common = 14,
+     .arg = "FIRST:LAST:STEP",
      .help = "a run at each rate, or at each share of the peak: 10%:100%:10%"},
-    {.name = "scan-order", SCOPE(LEADER), CALL(call_order), .arg = "up|down|shuffled",
+    {.name = "scan-order", SCOPE(LEADER), KIND(CHOICE), OF_RUN(scan_order),
+     OPT_CHOICES(orders), .arg = "up|down|shuffled",
+     .error = "the order of a scan is up, down or shuffled",
      .help = "order of the loads of a scan (up)"},
-    {.name = "stop-latency", SCOPE(LEADER), CALL(call_stop), .arg = "GOAL",
+    {.name = "stop-latency", SCOPE(LEADER), PARSE(goal_parse), OF_RUN(stop_goal),
+     .arg = "GOAL",
      .help = "stop a scan at the first load above this latency, e.g. 95:1000"},
     {.name = "repeat", SCOPE(LEADER), KIND(INT), OF_RUN(repeat), .min = 1,
      .max = REPEAT_MAX, .arg = "N",
@@ -99,18 +80,18 @@ init(struct options *o)
 static const char *
 settle(struct options *o)
 {
-    if (o->searches && o->scans) {
+    bool is_varied = o->goal.is_given || o->scan.is_given;
+    if (o->goal.is_given && o->scan.is_given) {
         return "--search and --scan are mutually exclusive";
     }
-    if (o->stops && !o->scans) {
+    if (o->stop_goal.is_given && !o->scan.is_given) {
         return "--stop-latency needs --scan";
     }
-    if (o->stops && o->stop_goal.limit_ns == 0) {
+    if (o->stop_goal.is_given && o->stop_goal.limit_ns == 0) {
         return "--stop-latency takes a time";
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
         struct lclass *c = &o->classes[i];
-        bool is_varied = o->searches || o->scans;
         bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied ||
                         schedule_varies(&c->traffic.schedule);
         c->traffic.late = c->skips && has_rate ? LATE_DROP : c->traffic.late;

@@ -5,15 +5,9 @@
  */
 #include "loadgen/options/group.h"
 
-static const char *
-call_slo(void *conf, const char *text)
-{
-    return objective_parse(&((struct lclass *)conf)->slo, text);
-}
-
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "slo", SCOPE(SHARED), CALL(call_slo), .arg = "pN:TIME",
+    {.name = "slo", SCOPE(SHARED), PARSE(objective_parse), OF_CLASS(slo), .arg = "pN:TIME",
      .help = "objective: N percent of the requests within TIME, e.g. p99:500us"},
 };
 /* clang-format on */

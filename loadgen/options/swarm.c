@@ -71,13 +71,6 @@ call_agent(void *conf, const char *text)
 }
 
 static const char *
-call_allow(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return allow_add(&o->agent_allow, text);
-}
-
-static const char *
 call_traces(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -88,15 +81,10 @@ call_traces(void *conf, const char *text)
     return text[0] != '\0' ? NULL : "traces are in a directory";
 }
 
-static const char *
-call_split(void *conf, const char *text)
-{
-    struct options *o = conf;
-    o->splits_by_capacity = strcmp(text, "capacity") == 0;
-    return o->splits_by_capacity || strcmp(text, "weight") == 0
-               ? NULL
-               : "a rate is shared out by weight or by capacity";
-}
+static const char *const splits[] = {
+    [SPLIT_WEIGHT] = "weight",
+    [SPLIT_CAPACITY] = "capacity",
+};
 
 static const char *const losses[] = {
     [LOSS_ABORT] = "abort",
@@ -120,13 +108,15 @@ static const struct opt rows[] = {
     {.letter = 'l', .name = "lambda-mul", SCOPE(EACH), KIND(INT), OF_RUN(weight),
      .min = 0, .max = MESSAGE_WEIGHT_MAX, .arg = "N",
      .help = "this process's weight in the split of the rate; 0: no load of its own (1)"},
-    {.name = "split", SCOPE(LEADER), CALL(call_split), .arg = "weight|capacity",
+    {.name = "split", SCOPE(LEADER), KIND(CHOICE), OF_RUN(split), OPT_CHOICES(splits),
+     .arg = "weight|capacity", .error = "a rate is shared out by weight or by capacity",
      .help = "the rate is shared out by weights, or by what each is seen to send at most"},
     {.name = "key-file", SCOPE(EACH), KIND(TEXT), OF_RUN(key_file), .arg = "FILE",
      .help = "shared key of leader and agents"},
     {.name = "insecure-agent", SCOPE(AGENT), KIND(FLAG), OF_RUN(is_insecure_agent),
      .help = "agent: serve anyone who can reach it, within small limits"},
-    {.name = "agent-allow", SCOPE(AGENT), CALL(call_allow), .arg = ALLOW_TEXT,
+    {.name = "agent-allow", SCOPE(AGENT), PARSE(allow_add), OF_RUN(agent_allow),
+     .arg = ALLOW_TEXT,
      .help = "agent: servers that it may load; repeat for several (loopback)"},
     {.name = "agent-allow-udp", SCOPE(AGENT), KIND(FLAG), OF_RUN(allows_udp),
      .help = "agent: servers may be loaded over UDP, too"},

@@ -6,8 +6,9 @@
  */
 #include "loadgen/options/group.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define NAME_BYTES (2 * TARGET_NAME_MAX)
 #define FILE_MAX 1048576
@@ -18,9 +19,7 @@ keep_server(struct options *o, const char *text)
     if (o->servers_len == OPTIONS_SERVERS_MAX) {
         return "too many servers";
     }
-    char *copy = strdup(text);
-    must(copy != NULL);
-    o->servers[o->servers_len++] = copy;
+    o->servers[o->servers_len++] = alloc_text(text);
     return NULL;
 }
 
@@ -90,24 +89,6 @@ call_servers_file(void *conf, const char *path)
 }
 
 static const char *
-call_transport(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return transport_find(text, &o->transport)
-               ? NULL
-               : "the transports are tcp, unix, udp and tls";
-}
-
-static const char *
-call_hash(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return shard_find(text, &o->shard)
-               ? NULL
-               : "the hashes are none, modulo, ketama, ketama-weighted and jump";
-}
-
-static const char *
 call_tls_verify(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -117,17 +98,21 @@ call_tls_verify(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.letter = 's', .name = "server", SCOPE(SHARED), CALL(call_server),
+    {.letter = 's', .name = "server", SCOPE(SHARED), CALL(call_server), .common = 1,
      .arg = "HOST[:PORT]",
      .help = "HOST:PORT-PORT, unix:PATH, [v6]:PORT, TRANSPORT://...; or a list (127.0.0.1)"},
     {.name = "servers-file", SCOPE(LEADER), CALL(call_servers_file), .arg = "FILE",
      .help = "servers, one a line"},
-    {.name = "transport", SCOPE(SHARED), CALL(call_transport), .arg = "NAME",
+    {.name = "transport", SCOPE(SHARED), KIND(CHOICE), OF_RUN(transport),
+     OPT_CHOICES(transport_names), .arg = "NAME",
+     .error = "the transports are tcp, unix, udp and tls",
      .help = "tcp, unix, udp or tls, of servers that do not say (tcp)"},
     {.name = "src-port", SCOPE(HOST), KIND(INT), OF_RUN(src_port), .min = 1,
      .max = UINT16_MAX, .error = "a port is between 1 and 65535", .arg = "PORT",
      .help = "local port of the first connection, the next ones follow (any)"},
-    {.name = "hash", SCOPE(SHARED), CALL(call_hash), .arg = "NAME",
+    {.name = "hash", SCOPE(SHARED), KIND(CHOICE), OF_RUN(shard),
+     OPT_CHOICES(shard_names), .arg = "NAME",
+     .error = "the hashes are none, modulo, ketama, ketama-weighted and jump",
      .help = "servers share the keys: modulo ketama ketama-weighted jump; none: each has all"},
     {.name = "tls-ca", SCOPE(HOST), KIND(TEXT), OF_RUN(tls.ca), .arg = "FILE",
      .help = "certificate authorities to verify servers with (the system's)"},

@@ -15,12 +15,6 @@
 #define LOAD_MAX 1000000000
 
 static const char *
-call_format(void *conf, const char *text)
-{
-    return trace_format_parse(&((struct lclass *)conf)->trace.file, text);
-}
-
-static const char *
 call_time(void *conf, const char *text)
 {
     static const char scaled[] = "scaled:";
@@ -53,12 +47,6 @@ call_remap(void *conf, const char *text)
 }
 
 static const char *
-call_bad(void *conf, const char *text)
-{
-    return trace_bad_parse(&((struct lclass *)conf)->trace.file, text);
-}
-
-static const char *
 call_load(void *conf, const char *text)
 {
     uint64_t *most = &((struct lclass *)conf)->trace.load_max;
@@ -84,8 +72,8 @@ static const char *const spreads[] = {
 static const struct opt rows[] = {
     {.name = "trace", SCOPE(SHARED), KIND(TEXT), OF_CLASS(trace.file.path), .arg = "FILE",
      .help = "send what was recorded there, plain or compressed by zstd"},
-    {.name = "trace-format", SCOPE(SHARED), CALL(call_format),
-     .arg = "twitter|cachelib|csv:COLUMNS|binary",
+    {.name = "trace-format", SCOPE(SHARED), PARSE(trace_format_parse),
+     OF_CLASS(trace.file), .arg = "twitter|cachelib|csv:COLUMNS|binary",
      .help = "what its lines are (auto: as it begins)"},
     {.name = "trace-time", SCOPE(SHARED), CALL(call_time),
      .arg = "original|scaled:F|rate",
@@ -100,7 +88,8 @@ static const struct opt rows[] = {
      OPT_CHOICES(orders), .arg = "key|client",
      .error = "a connection has the requests of a key or a client",
      .help = "whose requests share a connection, where their order is kept (key)"},
-    {.name = "trace-bad", SCOPE(SHARED), CALL(call_bad), .arg = "error|skip",
+    {.name = "trace-bad", SCOPE(SHARED), PARSE(trace_bad_parse),
+     OF_CLASS(trace.file.skips_bad), .arg = "error|skip",
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
     {.name = "trace-load", SCOPE(SHARED), CALL(call_load), .arg = "N[k|m]?",
      .help = "store the trace's keys before the run, at most N (10m; without: none)"},

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define MODERATE_S 250e-6
 #define CAP_MAX 1000
@@ -16,51 +16,37 @@
 #define CONNECT_RATE_MAX 1e6
 
 static const char *
-call_arrivals(void *conf, const char *text)
+parse_arrivals(void *field, const char *text)
 {
-    struct lclass *c = conf;
-    arrivals_law_fini(&c->traffic.arrivals);
-    return arrivals_parse(&c->traffic.arrivals, text);
+    arrivals_law_fini(field);
+    return arrivals_parse(field, text);
 }
 
-static const char *
-call_scope(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [TRAFFIC_TOTAL] = "total",
-        [TRAFFIC_THREAD] = "thread",
-        [TRAFFIC_CONN] = "connection",
-    };
-    /* Each process of a swarm makes the arrivals of its share. */
-    bool is_agent = strcmp(text, "agent") == 0;
-    unsigned i = is_agent ? TRAFFIC_TOTAL : value_find(text, names, VALUE_COUNT(names));
-    ((struct lclass *)conf)->traffic.scope = (enum traffic_scope)i;
-    return i < VALUE_COUNT(names)
-               ? NULL
-               : "the scope of arrivals is total, agent, thread or connection";
-}
+static const char *const scopes[] = {
+    [TRAFFIC_TOTAL] = "total",
+    [TRAFFIC_AGENT] = "agent",
+    [TRAFFIC_THREAD] = "thread",
+    [TRAFFIC_CONN] = "connection",
+};
 
 static const char *
-call_schedule(void *conf, const char *text)
+parse_schedule(void *field, const char *text)
 {
-    struct lclass *c = conf;
-    schedule_fini(&c->traffic.schedule);
-    return schedule_parse(&c->traffic.schedule, text);
+    schedule_fini(field);
+    return schedule_parse(field, text);
 }
 
 static const char *
 call_mode(void *conf, const char *text)
 {
-    static const char *const names[] = {
-        [TRAFFIC_CLOSED] = "closed",
-        [TRAFFIC_OPEN] = "open",
-        [TRAFFIC_PARTLY] = "partly",
-    };
     struct lclass *c = conf;
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    c->traffic.mode = (enum traffic_mode)i;
     c->has_mode = true;
-    return i < VALUE_COUNT(names) ? NULL : "the mode is open, closed or partly";
+    for (c->traffic.mode = 0; c->traffic.mode < TRAFFIC_MODES; c->traffic.mode++) {
+        if (strcmp(text, traffic_mode_name(c->traffic.mode)) == 0) {
+            return NULL;
+        }
+    }
+    return "the mode is open, closed or partly";
 }
 
 static const char *
@@ -83,17 +69,6 @@ call_late(void *conf, const char *text)
                : "late requests can be sent (send, cap:F) or dropped (drop)";
 }
 
-static const char *
-call_outstanding(void *conf, const char *text)
-{
-    uint64_t n;
-    if (!num_scaled(text, strlen(text), 1000, &n) || n < 1 || n > OUTSTANDING_MAX) {
-        return "the number of outstanding requests is between 1 and 1000000000";
-    }
-    ((struct lclass *)conf)->traffic.max_outstanding = n;
-    return NULL;
-}
-
 static const char *const reconnects[] = {
     [RECONNECT_BACKOFF] = "backoff",
     [RECONNECT_NOW] = "now",
@@ -102,13 +77,13 @@ static const char *const reconnects[] = {
 
 #define ARRIVALS_ROW(c, long_name, text)                                                 \
     {                                                                                    \
-        .letter = c, .name = long_name, SCOPE(SHARED), CALL(call_arrivals),              \
-        .arg = "LAW", .help = text                                                       \
+        .letter = c, .name = long_name, SCOPE(SHARED), PARSE(parse_arrivals),            \
+        OF_CLASS(traffic.arrivals), .arg = "LAW", .help = text                           \
     }
 #define SCHEDULE_ROW(long_name, text)                                                    \
     {                                                                                    \
-        .name = long_name, SCOPE(SHARED), CALL(call_schedule), .arg = "SHAPE:...",       \
-        .help = text                                                                     \
+        .name = long_name, SCOPE(SHARED), PARSE(parse_schedule),                         \
+        OF_CLASS(traffic.schedule), .arg = "SHAPE:...", .help = text                     \
     }
 #define LIFETIME_ROW(long_name, text)                                                    \
     {                                                                                    \
@@ -121,7 +96,9 @@ static const struct opt rows[] = {
     ARRIVALS_ROW('i', "iadist",
               "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"),
     ARRIVALS_ROW(0, "arrivals", "the same"),
-    {.name = "arrival-scope", SCOPE(SHARED), CALL(call_scope), .arg = "SCOPE",
+    {.name = "arrival-scope", SCOPE(SHARED), KIND(CHOICE), OF_CLASS(traffic.scope),
+     OPT_CHOICES(scopes), .arg = "SCOPE",
+     .error = "the scope of arrivals is total, agent, thread or connection",
      .help = "what the law of gaps holds for: total, agent, thread, connection (total)"},
     SCHEDULE_ROW("schedule",
               "rate over time: const ramp steps square triangle sine etc-day file (const)"),
@@ -140,7 +117,9 @@ static const struct opt rows[] = {
      .help = "requests more than 5 ms late: all at once, at F times the rate, never (send)"},
     {.letter = 'S', .name = "skip", SCOPE(SHARED), KIND(FLAG), OF_CLASS(skips),
      .help = "the same as --late=drop where there is a rate"},
-    {.name = "max-outstanding", SCOPE(SHARED), CALL(call_outstanding), .arg = "N[k|m]",
+    {.name = "max-outstanding", SCOPE(SHARED), KIND(RATE),
+     OF_CLASS(traffic.max_outstanding), .min = 1, .max = OUTSTANDING_MAX, .arg = "N[k|m]",
+     .error = "the number of outstanding requests is between 1 and 1000000000",
      .help = "open loop: outstanding requests of all threads at most (any number)"},
     LIFETIME_ROW("requests-per-connection",
               "close a connection and open another one after N requests (0: never)"),

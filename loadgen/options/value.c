@@ -5,24 +5,14 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/work/dist.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 
 #define ADDRESS_MAX 512
 #define SPAN_MIN_S 0.001
-
-unsigned
-value_find(const char *text, const char *const *names, unsigned count)
-{
-    unsigned i = 0;
-    while (i < count && strcmp(text, names[i]) != 0) {
-        i++;
-    }
-    return i;
-}
 
 const char *
 value_time(const char *text, double min, double *seconds, const char *wrong)
@@ -41,8 +31,7 @@ value_file(const char *path, size_t max, const char *too_long, char **text, size
     if (f == NULL) {
         return strerror(errno);
     }
-    *text = malloc(max + 1);
-    must(*text != NULL);
+    *text = alloc_bytes(max + 1);
     *len = fread(*text, 1, max + 1, f);
     const char *wrong = ferror(f) ? strerror(errno) : *len > max ? too_long : NULL;
     fclose(f);

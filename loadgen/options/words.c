@@ -5,9 +5,9 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/opt_name.h"
 
 #define BLANKS " \t\n"
@@ -129,10 +129,7 @@ words_parse(struct words *w, const char *text, const struct opt_table *own,
         return SHAPE;
     }
     /* Each word grows by two dashes and an end at most. */
-    w->text = malloc(4 * len + 1);
-    if (w->text == NULL) {
-        return "out of memory";
-    }
+    w->text = alloc_bytes(4 * len + 1);
     struct split s = {w, own, all, w->text, false, err};
     return split(&s, open + 1, len - 1);
 }

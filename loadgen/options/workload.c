@@ -41,19 +41,19 @@ call_value_size_per(void *conf, const char *text)
 }
 
 static const char *
-call_update(void *conf, const char *text)
+parse_update(void *field, const char *text)
 {
     double share;
     if (!num_double(text, strlen(text), &share) || share < 0 || share > 1) {
         return "the share of sets must be between 0 and 1";
     }
-    mix_of_update(&((struct lclass *)conf)->mix, share);
+    mix_of_update(field, share);
     return NULL;
 }
 
 /* memtier_benchmark's way to say the same. */
 static const char *
-call_ratio(void *conf, const char *text)
+parse_ratio(void *field, const char *text)
 {
     size_t len = strcspn(text, ":");
     uint32_t sets, gets;
@@ -61,14 +61,8 @@ call_ratio(void *conf, const char *text)
         !num_u32(text + len + 1, strlen(text + len + 1), &gets) || sets + gets == 0) {
         return "the ratio is SETS:GETS, such as 1:10";
     }
-    mix_of_update(&((struct lclass *)conf)->mix, sets / ((double)sets + gets));
+    mix_of_update(field, sets / ((double)sets + gets));
     return NULL;
-}
-
-static const char *
-call_ops(void *conf, const char *text)
-{
-    return mix_parse(&((struct lclass *)conf)->mix, text);
 }
 
 static const char *
@@ -105,22 +99,15 @@ call_workload(void *conf, const char *text)
     return NULL; /* what it names is looked for when all options are known */
 }
 
-static const char *
-call_popularity(void *conf, const char *text)
-{
-    return popularity_parse(&((struct lclass *)conf)->popularity, text);
-}
-
 /* mcperf's name. */
 static const char *
-call_keyorder(void *conf, const char *text)
+parse_keyorder(void *field, const char *text)
 {
     bool is_seq = strcmp(text, "seq") == 0 || strcmp(text, "sequential") == 0;
     if (!is_seq && strcmp(text, "random") != 0 && strcmp(text, "none") != 0) {
         return "keys are asked for in order (seq) or at random (random)";
     }
-    return popularity_parse(&((struct lclass *)conf)->popularity,
-                            is_seq ? "seq" : "uniform");
+    return popularity_parse(field, is_seq ? "seq" : "uniform");
 }
 
 static const char *const key_formats[] = {
@@ -139,21 +126,24 @@ static const char *const key_formats[] = {
 /* clang-format off */
 static const struct opt rows[] = {
     {.letter = 'K', .name = "keysize", SCOPE(SHARED), PARSE(value_dist),
-     OF_CLASS(key_size), .arg = "DIST",
+     OF_CLASS(key_size), .common = 9, .arg = "DIST",
      .help = "key length: N or a distribution, e.g. normal:30,5 (30)"},
     {.letter = 'V', .name = "valuesize", SCOPE(SHARED), PARSE(value_dist),
-     OF_CLASS(value_size), .arg = "DIST",
+     OF_CLASS(value_size), .common = 10, .arg = "DIST",
      .help = "value length: the same and fb_value (200)"},
     {.letter = 'r', .name = "records", SCOPE(SHARED), KIND(RATE), OF_CLASS(records),
-     .min = 1, .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
-    {.letter = 'u', .name = "update", SCOPE(SHARED), CALL(call_update), .arg = "SHARE",
-     .help = "share of sets, the rest are gets (0.0)"},
-    {.name = "ratio", SCOPE(SHARED), CALL(call_ratio), .arg = "SETS:GETS",
+     .min = 1, .max = RECORDS_MAX, .arg = "N[k|m]", .common = 8,
+     .help = "keys in use (10000)"},
+    {.letter = 'u', .name = "update", SCOPE(SHARED), PARSE(parse_update), OF_CLASS(mix),
+     .arg = "SHARE", .common = 11, .help = "share of sets, the rest are gets (0.0)"},
+    {.name = "ratio", SCOPE(SHARED), PARSE(parse_ratio), OF_CLASS(mix),
+     .arg = "SETS:GETS",
      .help = "the same as parts, as in memtier_benchmark"},
     {.name = "workload", SCOPE(SHARED), CALL(call_workload),
      .arg = "NAME|FILE|show:NAME|help",
      .help = "sizes, popularity, mix, gaps by name or of a file; other options override"},
-    {.name = "ops", SCOPE(SHARED), CALL(call_ops), .arg = "VERB:SHARE,...",
+    {.name = "ops", SCOPE(SHARED), PARSE(mix_parse), OF_CLASS(mix),
+     .arg = "VERB:SHARE,...",
      .help = "the mix: get gets set add cas delete touch incr insert scan rmw (get:1)"},
     {.name = "on-miss", SCOPE(SHARED), CALL(call_on_miss),
      .arg = "ignore|set|set-after:DIST|lease",
@@ -177,9 +167,11 @@ static const struct opt rows[] = {
      .max = CHURN_MAX, .arg = "N", .help = "records a second that new ones replace (0)"},
     {.name = "value-size-per", SCOPE(SHARED), CALL(call_value_size_per), .arg = "key|set",
      .help = "what has a length of its own: a key or each set (key)"},
-    {.name = "popularity", SCOPE(SHARED), CALL(call_popularity), .arg = "LAW",
+    {.name = "popularity", SCOPE(SHARED), PARSE(popularity_parse), OF_CLASS(popularity),
+     .arg = "LAW",
      .help = "which keys: uniform zipf:T latest hotset:H:P normal seq etc ... (uniform)"},
-    {.name = "keyorder", SCOPE(SHARED), CALL(call_keyorder), .arg = "seq|random",
+    {.name = "keyorder", SCOPE(SHARED), PARSE(parse_keyorder), OF_CLASS(popularity),
+     .arg = "seq|random",
      .help = "the same as --popularity=seq or uniform"},
     {.name = "key-prefix", SCOPE(SHARED), KIND(TEXT), OF_CLASS(key_prefix), .arg = "TEXT",
      .help = "prefix of every key (none)"},

@@ -99,7 +99,7 @@ assignment_drive(const struct run *r, const struct run_class *c, unsigned thread
         .first_thread = c->first,
         .part = r->conf.sender * c->threads + thread,
         .parts = senders * c->threads,
-        .from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED,
+        .from = r->o->from,
         .by_size = r->o->by_size,
         .stop = &r->stop,
         .cap = r->conf.cap,

@@ -38,7 +38,7 @@ run_describe_class(struct result *result, const struct options *o, const struct 
 {
     result->name = c->name;
     result->slo = c->slo;
-    result->from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    result->from = o->from;
     result->limits = &o->limits;
     result->hits_expected = hits_expected(c);
     result->is_uneven = schedule_varies(&c->traffic.schedule) || c->traffic.is_timed;
@@ -49,7 +49,7 @@ run_describe_class(struct result *result, const struct options *o, const struct 
 void
 run_describe_sum(struct result *result, const struct options *o)
 {
-    result->from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    result->from = o->from;
     result->limits = &o->limits;
     result->mode = o->classes_len == 1 ? result->classes[0].mode : NULL;
     result->gap_each = o->classes_len == 1 ? result->classes[0].gap_each : 0;
@@ -59,17 +59,14 @@ run_describe_sum(struct result *result, const struct options *o)
     }
 }
 
-/* Fills in what class number `index` came to. False when memory is short. */
-static bool
+/* Fills in what class number `index` came to. */
+static void
 collect_class(struct run *r, const struct run_spec *spec, unsigned index,
               enum run_end how, struct result *result)
 {
     const struct run_class *c = &r->classes[index];
-    if (!result_init(result, c->threads)) {
-        return false;
-    }
+    result_init(result, c->threads, 0);
     result->evenness = evenness_create(r->o->servers_len);
-    bool is_good = result->evenness != NULL;
     run_sum(r, index, &result->total);
     double longest = 0;
     bool is_short = true; /* all of its threads have ended early */
@@ -79,7 +76,7 @@ collect_class(struct run *r, const struct run_spec *spec, unsigned index,
         result->costs[i] = t->cost;
         longest = fmax(longest, t->cost.elapsed_s);
         is_short = is_short && t->is_short;
-        is_good = is_good && evenness_add(result->evenness, &t->evenness);
+        evenness_add(result->evenness, &t->evenness);
     }
     run_describe_class(result, r->o, c->conf);
     result->is_open = traffic_is_open(&c->traffic);
@@ -99,7 +96,6 @@ collect_class(struct run *r, const struct run_spec *spec, unsigned index,
     result->has_steal = r->steal.is_known;
     result->steal = r->steal.share;
     result->series = sampler_take(&r->sampler, index);
-    return is_good;
 }
 
 void
@@ -117,21 +113,15 @@ collect_phases(const struct run *r, nsec_t end, struct result *result)
     result_phases(&times, result->phases);
 }
 
-enum exit_status
+void
 collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
                struct result *result)
 {
-    if (!result_init_classes(result, r->threads_len, r->o->classes_len)) {
-        return run_fail(r, "out of memory");
-    }
+    result_init(result, r->threads_len, r->o->classes_len);
     result->evenness = evenness_create(r->o->servers_len);
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct result *c = &result->classes[i];
-        if (result->evenness == NULL || !collect_class(r, spec, i, how, c) ||
-            !result_add_class(result, c, r->classes[i].first)) {
-            result_fini(result);
-            return run_fail(r, "out of memory");
-        }
+        collect_class(r, spec, i, how, &result->classes[i]);
+        result_add_class(result, &result->classes[i], r->classes[i].first);
     }
     result->series = sampler_take(&r->sampler, r->o->classes_len);
     result->server_stats = stats_poll_take(&r->poll);
@@ -140,13 +130,11 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
         result->until = &r->o->until;
         result->is_until_met = stopping_is_met(result);
     }
-    if (r->o->save != NULL && !lthread_samples(r->threads, r->threads_len, result)) {
-        result_fini(result);
-        return run_fail(r, "out of memory");
+    if (r->o->save != NULL) {
+        lthread_samples(r->threads, r->threads_len, result);
     }
     run_describe_sum(result, r->o);
     result->has_steal = r->steal.is_known;
     result->steal = r->steal.share;
     result_judge(result);
-    return EXIT_VALID;
 }

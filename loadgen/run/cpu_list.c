@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "base/alloc.h"
 
 #define NODES_MAX 1024
 #define PATH_MAX_LEN 4096
@@ -88,9 +89,8 @@ const char *
 cpu_list_of_nodes(const char *nodes, int numa, const cpu_set_t *allowed, char *text,
                   size_t len)
 {
-    cpu_set_t *sets = calloc(NODES_MAX + 1, sizeof *sets);
+    cpu_set_t *sets = alloc_zeroed(NODES_MAX + 1, sizeof *sets);
     unsigned count = 0;
-    must(sets != NULL);
     if (numa >= 0) {
         count = read_node(nodes, numa, allowed, &sets[0]) ? 1 : 0;
     }

@@ -8,18 +8,13 @@
 /* Back to the start of the line, and clear it. */
 #define LINE_START "\r\033[K"
 
-bool
+void
 progress_init(struct progress *p)
 {
     *p = (struct progress){
-        .now = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS),
-        .before = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS),
+        .now = counters_hist(COUNTERS_SUB_BITS),
+        .before = counters_hist(COUNTERS_SUB_BITS),
     };
-    if (p->now == NULL || p->before == NULL) {
-        progress_fini(p);
-        return false;
-    }
-    return true;
 }
 
 void

@@ -16,7 +16,7 @@ struct progress {
     nsec_t at;
 };
 
-must_check bool progress_init(struct progress *p);
+void progress_init(struct progress *p);
 /* Another run begins. */
 void progress_reset(struct progress *p);
 void progress_fini(struct progress *p);

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
 #include "loadgen/run/cpu_list.h"
 #include "loadgen/run/run_state.h"
@@ -65,8 +65,8 @@ make_workload(struct run *r, struct run_class *c)
     if (wrong != NULL) {
         return options_fail(r->conf.err, EXIT_USAGE, "%s", wrong);
     }
-    return workload_open(&c->workload) ? EXIT_VALID
-                                       : run_fail(r, "out of memory for values");
+    workload_open(&c->workload);
+    return EXIT_VALID;
 }
 
 static bool
@@ -96,10 +96,7 @@ make_classes(struct run *r)
 {
     enum exit_status status = EXIT_VALID;
     char err[TRACE_ERR_MAX];
-    r->classes = calloc(r->o->classes_len, sizeof *r->classes);
-    if (r->classes == NULL) {
-        return run_fail(r, "out of memory");
-    }
+    r->classes = alloc_zeroed(r->o->classes_len, sizeof *r->classes);
     for (unsigned i = 0; status == EXIT_VALID && i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
         c->conf = &r->o->classes[i];
@@ -183,21 +180,19 @@ make_plan(struct run *r)
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-static enum exit_status
+static void
 start_threads(struct run *r)
 {
-    r->threads = calloc(r->threads_len, sizeof *r->threads);
-    if (r->threads == NULL || !progress_init(&r->progress) ||
-        !sampler_init(&r->sampler, r->o->classes_len, r->threads_len)) {
-        return run_fail(r, "out of memory");
-    }
+    r->threads = alloc_zeroed(r->threads_len, sizeof *r->threads);
+    progress_init(&r->progress);
+    sampler_init(&r->sampler, r->o->classes_len, r->threads_len);
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
         for (unsigned t = 0; t < c->threads; t++) {
             struct lthread_conf conf = assignment_thread(r, c, t);
             if (r->started < c->first + t ||
                 !lthread_start(&r->threads[r->started], &conf, &r->orders)) {
-                return EXIT_VALID; /* await_ready sees that one is missing */
+                return; /* await_ready sees that one is missing */
             }
             sampler_add(&r->sampler, i, &r->threads[r->started].counters);
             r->started++;
@@ -209,7 +204,6 @@ start_threads(struct run *r)
                           (r->conf.shard != NULL ? 1 : r->o->servers_len);
         }
     }
-    return EXIT_VALID;
 }
 
 static enum exit_status
@@ -314,8 +308,10 @@ start(struct run *r)
     r->is_masked = true;
     r->opened_at = clock_now();
     enum exit_status status = start_stocks(r);
-    status = status != EXIT_VALID ? status : start_threads(r);
-    status = status != EXIT_VALID ? status : await_ready(r);
+    if (status == EXIT_VALID) {
+        start_threads(r);
+        status = await_ready(r);
+    }
     status = status != EXIT_VALID ? status : end_stocks(r);
     r->ready_at = clock_now();
     return status;
@@ -334,9 +330,8 @@ prepare_card(const struct run *r)
 enum exit_status
 run_open(struct run **run, const struct run_conf *conf)
 {
-    struct run *r = calloc(1, sizeof *r);
+    struct run *r = alloc_zeroed(1, sizeof *r);
     *run = NULL;
-    must(r != NULL);
     r->conf = *conf;
     r->o = conf->options;
     r->src_ports = (unsigned)r->o->src_port;
@@ -352,17 +347,16 @@ run_open(struct run **run, const struct run_conf *conf)
                  ? status
                  : stats_poll_open(&r->poll, r->o, r->conf.targets, r->conf.err);
     bool is_alone = conf->agents == 0; /* others store records as well */
-    if (status == EXIT_VALID && is_alone && !stats_poll_load_begins(&r->poll)) {
-        status = run_fail(r, "out of memory");
+    if (status == EXIT_VALID && is_alone) {
+        stats_poll_load_begins(&r->poll);
     }
     status = status != EXIT_VALID ? status : start(r);
     if (status == EXIT_VALID && is_alone) {
         stats_poll_load_ends(&r->poll);
     }
     if (status == EXIT_VALID) {
-        status = stats_poll_learn(&r->poll, r->o) ? status : run_fail(r, "out of memory");
-    }
-    if (status != EXIT_VALID) {
+        stats_poll_learn(&r->poll, r->o);
+    } else {
         run_close(&r);
     }
     *run = r;
@@ -530,15 +524,12 @@ stop_feeds(struct run *r)
     return status;
 }
 
-static bool
+static void
 go(struct run *r, const struct run_spec *spec)
 {
     double warmup_s = run_spec_warmup(r->o, spec);
     progress_reset(&r->progress);
-    if (!sampler_prepare(&r->sampler, clock_seconds(r->o->interval_s),
-                         r->o->hlog != NULL)) {
-        return false;
-    }
+    sampler_prepare(&r->sampler, clock_seconds(r->o->interval_s), r->o->hlog != NULL);
     nsec_t soonest = clock_now() + BEGIN_DELAY;
     soonest += r->count == 1 ? clock_seconds(r->o->wait_s) : 0;
     r->window.begin = spec->begin > soonest ? spec->begin : soonest;
@@ -549,13 +540,10 @@ go(struct run *r, const struct run_spec *spec)
     sampler_start(&r->sampler, &r->window,
                   spec->stops_early && until_is_given(&r->o->until) ? STOPPING_LOOK
                                                                     : SAMPLER_LENGTH_MAX);
-    if (!stats_poll_start(&r->poll, r->window.start, r->window.end)) {
-        return false;
-    }
+    stats_poll_start(&r->poll, r->window.start, r->window.end);
     start_steal(r);
     r->stopping = (struct stopping){0};
     rendezvous_give(&r->orders, ORDER_RUN, &r->window);
-    return true;
 }
 
 enum exit_status
@@ -563,16 +551,11 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
 {
     bool has_failed;
     enum exit_status status = get_ready(r, spec);
+    status = status != EXIT_VALID ? status : start_feeds(r, spec);
     if (status != EXIT_VALID) {
         return status;
     }
-    status = start_feeds(r, spec);
-    if (status != EXIT_VALID) {
-        return status;
-    }
-    if (!go(r, spec)) {
-        return run_fail(r, "out of memory");
-    }
+    go(r, spec);
     enum run_end how = await_end(r, spec, spec->tick_length);
     nsec_t end = how == RUN_DONE ? r->window.end : clock_now();
     steal_end(&r->steal);
@@ -586,10 +569,9 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
     r->drained_at = clock_now();
     sampler_end(&r->sampler, end);
     status = stop_feeds(r);
-    status = has_failed             ? first_failure(r)
-             : status != EXIT_VALID ? status
-                                    : collect_result(r, spec, how, result);
+    status = has_failed ? first_failure(r) : status;
     if (status == EXIT_VALID) {
+        collect_result(r, spec, how, result);
         collect_phases(r, end, result);
     }
     return status;

@@ -11,12 +11,11 @@
 #include <stdatomic.h>
 
 #include "loadgen/drive/lthread.h"
-#include "loadgen/run/stats_poll.h"
-#include "loadgen/measure/steal.h"
-#include "loadgen/run/sampler.h"
+#include "loadgen/measure/cost.h"
 #include "loadgen/run/progress.h"
 #include "loadgen/run/run.h"
-#include "loadgen/run/stopping.h"
+#include "loadgen/run/sampler.h"
+#include "loadgen/run/stats_poll.h"
 #include "loadgen/run/trace_feed.h"
 #include "loadgen/work/workload.h"
 #include "place/pin.h"
@@ -97,8 +96,8 @@ enum run_end await_end(struct run *r, const struct run_spec *spec, nsec_t tick_l
 
 /* ---- collect.c: the result, when all threads are at rest -------------------------------- */
 
-/* Fills in `result`, its classes and their sum (result_fini), or prints a line. */
-must_check enum exit_status collect_result(struct run *r, const struct run_spec *spec,
-                                           enum run_end how, struct result *result);
+/* Fills in `result`, its classes and their sum (result_fini). */
+void collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
+                    struct result *result);
 /* When each part of the run went on; it ended at `end`. */
 void collect_phases(const struct run *r, nsec_t end, struct result *result);

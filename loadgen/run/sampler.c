@@ -3,25 +3,20 @@
  */
 #include "loadgen/run/sampler.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 /* A look takes some 100 us and pulls cache lines from the sending threads. */
 #define LENGTH_MIN (10 * NSEC_PER_MSEC)
 /* So many looks a run leave some pieces to spare when a run is cut short. */
 #define LOOKS (SERIES_PIECES / 2)
 
-bool
+void
 sampler_init(struct sampler *o, unsigned classes, unsigned threads)
 {
     *o = (struct sampler){.classes = classes};
-    o->counters = calloc(threads, sizeof *o->counters);
-    o->first = calloc(classes + 1, sizeof *o->first);
-    o->series = calloc(classes + 1, sizeof(struct series *));
-    if (o->counters == NULL || o->first == NULL || o->series == NULL) {
-        sampler_fini(o);
-        return false;
-    }
-    return true;
+    o->counters = alloc_zeroed(threads, sizeof *o->counters);
+    o->first = alloc_zeroed(classes + 1, sizeof *o->first);
+    o->series = alloc_zeroed(classes + 1, sizeof(struct series *));
 }
 
 void
@@ -46,18 +41,14 @@ sampler_add(struct sampler *o, unsigned class_index, const struct counters *coun
     }
 }
 
-bool
+void
 sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps)
 {
     o->row_length = row_length;
     for (unsigned i = 0; i <= o->classes; i++) {
         series_destroy(&o->series[i]);
-        o->series[i] = series_create(row_length);
-        if (o->series[i] == NULL || (keeps && !series_keep_latencies(o->series[i]))) {
-            return false;
-        }
+        o->series[i] = series_create(row_length, keeps);
     }
-    return true;
 }
 
 void
@@ -116,4 +107,42 @@ sampler_take(struct sampler *o, unsigned index)
     struct series *s = o->series[index];
     o->series[index] = NULL;
     return s;
+}
+
+/* ---- stopping ---------------------------------------------------------------------- */
+
+/* Each class has to be: they have objectives of their own. */
+static bool
+is_sure(const struct options *o, const struct sampler *w)
+{
+    bool is_sure = until_is_given(&o->until);
+    for (unsigned i = 0; is_sure && i < o->classes_len; i++) {
+        is_sure =
+            o->classes[i].antagonist != NULL || until_is_met(&o->until, w->series[i]);
+    }
+    return is_sure;
+}
+
+bool
+stopping_is_reached(struct stopping *s, const struct options *o, const struct sampler *w)
+{
+    nsec_t next = w->next;
+    if (next == s->asked) {
+        return false;
+    }
+    bool was_sure = s->was_sure;
+    s->asked = next;
+    s->was_sure = is_sure(o, w);
+    return was_sure && s->was_sure;
+}
+
+bool
+stopping_is_met(const struct result *r)
+{
+    bool is_sure = true;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        const struct result *c = &r->classes[i];
+        is_sure = is_sure && (c->is_antagonist || until_is_met(r->until, c->series));
+    }
+    return is_sure;
 }

@@ -6,10 +6,11 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
 
 #define REPLY_MAX 65536
 #define ANSWER_MS 1000 /* a server that takes longer to connect or to answer is lost */
@@ -42,40 +43,12 @@ lose(struct stats_poll *q, unsigned i, const char *why)
     shut(&q->conns[i]);
 }
 
-static bool
-connect_in_time(int fd, const struct target *t)
-{
-    int error = 0;
-    socklen_t len = sizeof error;
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    if (connect(fd, (const struct sockaddr *)&t->addr, t->addr_len) == 0) {
-        return true;
-    }
-    if (errno != EINPROGRESS) {
-        return false;
-    }
-    if (poll(&p, 1, ANSWER_MS) != 1) {
-        errno = ETIMEDOUT;
-        return false;
-    }
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0) {
-        errno = error;
-    }
-    return errno == 0;
-}
-
-/* Else errno says why, and there is no socket. */
+/* Else errno says why. */
 static bool
 connect_one(struct stats_poll_conn *c, const struct target *t)
 {
-    c->fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->fd < 0 || connect_in_time(c->fd, t)) {
-        return c->fd >= 0;
-    }
-    int error = errno;
-    shut(c);
-    errno = error;
-    return false;
+    c->fd = target_connect(t, clock_now() + ANSWER_MS * NSEC_PER_MSEC);
+    return c->fd >= 0;
 }
 
 static bool
@@ -87,10 +60,7 @@ can_be_asked(const struct target *t)
 static enum exit_status
 connect_all(struct stats_poll *q, unsigned len)
 {
-    q->conns = calloc(len, sizeof *q->conns);
-    if (q->conns == NULL) {
-        return options_fail(q->err, EXIT_UNREACHABLE, "out of memory");
-    }
+    q->conns = alloc_zeroed(len, sizeof *q->conns);
     for (; q->len < len; q->len++) {
         const struct target *t = &q->targets[q->len];
         if (!connect_one(&q->conns[q->len], t)) {
@@ -172,9 +142,7 @@ keep(struct stats_poll *q, unsigned i)
     if (!server_sample_parse(&sample, c->reply, c->len)) {
         return false;
     }
-    if (!server_stats_add(q->stats, &sample)) {
-        lose(q, i, "out of memory");
-    }
+    server_stats_add(q->stats, &sample);
     return true;
 }
 
@@ -204,21 +172,18 @@ take(struct stats_poll *q, nsec_t now)
     return is_waiting;
 }
 
-bool
+void
 stats_poll_start(struct stats_poll *q, nsec_t start, nsec_t end)
 {
     if (q->conns == NULL) {
-        return true;
+        return;
     }
     server_stats_destroy(&q->stats);
     q->stats = server_stats_create(q->len);
-    if (q->stats != NULL) {
-        q->stats->evictions = q->evictions;
-        q->stats->end_s = (double)(end - start) / 1e9;
-    }
+    q->stats->evictions = q->evictions;
+    q->stats->end_s = (double)(end - start) / 1e9;
     q->start = q->next = start;
     q->end = end;
-    return q->stats != NULL;
 }
 
 nsec_t
@@ -276,15 +241,12 @@ stats_poll_end(struct stats_poll *q)
 
 /* ---- evictions ------------------------------------------------------------------------- */
 
-bool
+void
 stats_poll_load_begins(struct stats_poll *q)
 {
     nsec_t now = clock_now();
-    if (!stats_poll_start(q, now, now)) {
-        return false;
-    }
+    stats_poll_start(q, now, now);
     ask_once(q);
-    return true;
 }
 
 void
@@ -320,9 +282,9 @@ stats_poll_evictions(const struct options *o, const struct target *targets)
 {
     struct server_evictions e = {.is_known = false};
     struct stats_poll q = {.targets = targets};
-    q.conns = calloc(o->servers_len, sizeof *q.conns);
-    if (q.conns != NULL && options_have_stats(o) && connect_some(&q, o->servers_len) &&
-        stats_poll_load_begins(&q)) {
+    q.conns = alloc_zeroed(o->servers_len, sizeof *q.conns);
+    if (options_have_stats(o) && connect_some(&q, o->servers_len)) {
+        stats_poll_load_begins(&q);
         e = server_stats_evictions(q.stats);
     }
     stats_poll_fini(&q);
@@ -339,18 +301,15 @@ stats_poll_take(struct stats_poll *q)
 
 /* ---- version and settings -------------------------------------------------------------- */
 
-bool
+void
 stats_poll_learn(struct stats_poll *q, const struct options *o)
 {
     bool samples = q->conns != NULL;
     if ((!samples && !o->shows_env) || !options_have_stats(o)) {
-        return true;
+        return;
     }
     q->settings = server_settings_create(o->servers_len);
-    q->conns = samples ? q->conns : calloc(o->servers_len, sizeof *q->conns);
-    if (q->settings == NULL || q->conns == NULL) {
-        return false;
-    }
+    q->conns = samples ? q->conns : alloc_zeroed(o->servers_len, sizeof *q->conns);
     (void)connect_some(q, o->servers_len);
     q->asks_settings = true;
     ask_once(q);
@@ -363,7 +322,6 @@ stats_poll_learn(struct stats_poll *q, const struct options *o)
             lose(q, i, strerror(errno));
         }
     }
-    return true;
 }
 
 struct server_settings *

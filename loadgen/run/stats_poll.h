@@ -37,9 +37,8 @@ struct stats_poll {
  * `err`; stats_poll_fini in any case. The targets live longer. */
 must_check enum exit_status stats_poll_open(struct stats_poll *q, const struct options *o,
                                             const struct target *targets, FILE *err);
-/* Around the storing of records: what servers evicted meanwhile. They wait for the servers.
- * False when memory is short. */
-must_check bool stats_poll_load_begins(struct stats_poll *q);
+/* Around the storing of records: what servers evicted meanwhile. They wait for the servers. */
+void stats_poll_load_begins(struct stats_poll *q);
 void stats_poll_load_ends(struct stats_poll *q);
 /* What the servers count, over connections that are closed again; nothing is known unless all
  * answer. */
@@ -47,13 +46,13 @@ struct server_evictions stats_poll_evictions(const struct options *o,
                                              const struct target *targets);
 /* After stats_poll_open: asks each server once for version and settings, with --server-stats or
  * --env-report, and waits for it; over the connections there are, else over ones that are
- * closed again. A server that does not tell is without them. False when memory is short. */
-must_check bool stats_poll_learn(struct stats_poll *q, const struct options *o);
+ * closed again. A server that does not tell is without them. */
+void stats_poll_learn(struct stats_poll *q, const struct options *o);
 /* Also of one that is all zero. */
 void stats_poll_fini(struct stats_poll *q);
 
-/* All of these: nothing, when nothing is asked. False when memory is short. */
-must_check bool stats_poll_start(struct stats_poll *q, nsec_t start, nsec_t end);
+/* All of these: nothing, when nothing is asked. */
+void stats_poll_start(struct stats_poll *q, nsec_t start, nsec_t end);
 /* When to look next. */
 nsec_t stats_poll_next(const struct stats_poll *q);
 void stats_poll_look(struct stats_poll *q, nsec_t now);

@@ -3,8 +3,9 @@
  */
 #include "loadgen/run/trace_feed.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 const char *
 trace_feed_open(struct trace_feed *t, const struct lclass *c, const struct workload *w,
@@ -26,8 +27,7 @@ trace_feed_open(struct trace_feed *t, const struct lclass *c, const struct workl
     if (reader_open(&t->reader, &conf, err) != NULL) {
         return err;
     }
-    t->workloads = calloc(threads, sizeof *t->workloads);
-    must(t->workloads != NULL);
+    t->workloads = alloc_zeroed(threads, sizeof *t->workloads);
     for (unsigned i = 0; i < threads; i++) {
         t->workloads[i] = *w;
         t->workloads[i].book = reader_book(t->reader, i);

@@ -105,9 +105,10 @@ parse_condition(struct goal *g, const char *text, size_t len)
 }
 
 const char *
-goal_parse(struct goal *g, const char *text)
+goal_parse(void *goal, const char *text)
 {
-    *g = (struct goal){.scope = GOAL_ALL};
+    struct goal *g = goal;
+    *g = (struct goal){.is_given = true};
     const char *colon = strchr(text, ':');
     size_t len = colon != NULL ? strcspn(colon + 1, ",") : 0;
     if (colon == NULL || !parse_statistic(g, text, (size_t)(colon - text)) ||

@@ -19,6 +19,7 @@ enum goal_scope {
 };
 
 struct goal {
+    bool is_given; /* else all is zero */
     bool is_mean;
     double q;        /* 0.99 for the 99th percentile; unused for the mean */
     double limit_ns; /* 0: `times` of the latency at a low load */
@@ -31,6 +32,6 @@ struct goal {
 /* "p99.9:500us[,class=NAME][,err<0.01%]", units ns, us, ms, s or x (times the latency at a
  * tenth of the peak); mutilate's "99:1000" is of gets, in microseconds; "avg:500us". NULL,
  * or a sentence saying what is wrong. */
-must_check const char *goal_parse(struct goal *g, const char *text);
+must_check const char *goal_parse(void *goal, const char *text);
 /* "p99.9 <= 500 us". At most `size` bytes with the 0. */
 void goal_describe(const struct goal *g, char *dst, unsigned size);

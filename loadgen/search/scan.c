@@ -32,9 +32,10 @@ parse_load(const char *text, size_t len, double *load, bool *is_share)
 }
 
 const char *
-scan_parse(struct scan_range *r, const char *text)
+scan_parse(void *range, const char *text)
 {
     static const char shape[] = "a scan is FIRST:LAST:STEP, all rates or all percentages";
+    struct scan_range *r = range;
     double load[3] = {0};
     bool is_share[3];
     const char *p = text;
@@ -46,7 +47,7 @@ scan_parse(struct scan_range *r, const char *text)
         }
         p += len + 1;
     }
-    *r = (struct scan_range){load[0], load[1], load[2], is_share[0]};
+    *r = (struct scan_range){load[0], load[1], load[2], is_share[0], true};
     if (!(r->first > 0) || !(r->last >= r->first) || !(r->step > 0) ||
         r->last > RATE_MAX) {
         return "a scan goes up from a load above 0 by a step above 0";
@@ -55,23 +56,6 @@ scan_parse(struct scan_range *r, const char *text)
         return "a scan has at most 10000 points";
     }
     return NULL;
-}
-
-const char *
-scan_order_parse(enum scan_order *order, const char *text)
-{
-    static const char *const names[] = {
-        [SCAN_UP] = "up",
-        [SCAN_DOWN] = "down",
-        [SCAN_SHUFFLED] = "shuffled",
-    };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *order = (enum scan_order)i;
-            return NULL;
-        }
-    }
-    return "the order of a scan is up, down or shuffled";
 }
 
 unsigned

@@ -16,6 +16,7 @@
 struct scan_range {
     double first, last, step; /* requests a second, or shares of the peak */
     bool is_share;
+    bool is_given; /* else all is zero */
 };
 
 enum scan_order {
@@ -26,8 +27,7 @@ enum scan_order {
 
 /* mutilate's "1000:10000:1000", or "10%:100%:10%" of the peak. NULL, or a sentence saying
  * what is wrong. */
-must_check const char *scan_parse(struct scan_range *r, const char *text);
-must_check const char *scan_order_parse(enum scan_order *order, const char *text);
+must_check const char *scan_parse(void *range, const char *text);
 
 /* first, first + step, ... up to last. */
 unsigned scan_count(const struct scan_range *r);

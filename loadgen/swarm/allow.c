@@ -79,8 +79,9 @@ split_net(const char *text, char net[NET_TEXT_MAX], const char **ports)
 }
 
 const char *
-allow_add(struct allow *a, const char *text)
+allow_add(void *allow, const char *text)
 {
+    struct allow *a = allow;
     struct allow_rule rule = {.first = 1, .last = UINT16_MAX};
     char net[NET_TEXT_MAX];
     const char *ports;

@@ -38,7 +38,7 @@ struct allow_limits {
 void allow_loopback(struct allow *a);
 /* Adds "10.0.0.0/8:11211", "10.1.2.3:11211-11220", "[fd00::]/8:11211", "fd00::1" (any port)
  * or "unix:/path". The text lives on. NULL, or a sentence. */
-must_check const char *allow_add(struct allow *a, const char *text);
+must_check const char *allow_add(void *allow, const char *text);
 
 /* NULL when an address of the family of IP may be loaded, else why not. */
 const char *allow_ip(const struct allow *a, const uint8_t ip[IPNET_BYTES], uint16_t port);

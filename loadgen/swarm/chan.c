@@ -5,10 +5,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
 
 #define READ_BYTES 65536u
 
@@ -39,7 +40,7 @@ chan_fini(struct chan *c)
 }
 
 /* Room for `len` more bytes behind what is there, which moves to the front. */
-static bool
+static void
 make_room(uint8_t **p, size_t *at, size_t *used, size_t *cap, size_t len)
 {
     if (*at > 0) {
@@ -48,15 +49,9 @@ make_room(uint8_t **p, size_t *at, size_t *used, size_t *cap, size_t len)
         *at = 0;
     }
     if (*cap - *used < len) {
-        size_t more = *cap * 2 > *used + len ? *cap * 2 : *used + len;
-        uint8_t *bigger = realloc(*p, more);
-        if (bigger == NULL) {
-            return false;
-        }
-        *p = bigger;
-        *cap = more;
+        *cap = *cap * 2 > *used + len ? *cap * 2 : *used + len;
+        *p = alloc_more(*p, *cap, 1);
     }
-    return true;
 }
 
 /* ---- sending ------------------------------------------------------------------------ */
@@ -86,10 +81,10 @@ chan_send(struct chan *c)
     if (c->error != NULL) {
         return false;
     }
-    if (!seal_frame(c) || c->out_len - c->out_at + c->making.len > CHAN_OUT_MAX ||
-        !make_room(&c->out, &c->out_at, &c->out_len, &c->out_cap, c->making.len)) {
+    if (!seal_frame(c) || c->out_len - c->out_at + c->making.len > CHAN_OUT_MAX) {
         return give_up(c, "too much to send");
     }
+    make_room(&c->out, &c->out_at, &c->out_len, &c->out_cap, c->making.len);
     memcpy(c->out + c->out_len, c->making.p, c->making.len);
     c->out_len += c->making.len;
     c->sent++;
@@ -127,9 +122,7 @@ chan_fill(struct chan *c)
         return false;
     }
     /* Never more than one whole frame and a piece: chan_next is called in between. */
-    if (!make_room(&c->in, &c->in_at, &c->in_len, &c->in_cap, READ_BYTES)) {
-        return give_up(c, "out of memory");
-    }
+    make_room(&c->in, &c->in_at, &c->in_len, &c->in_cap, READ_BYTES);
     ssize_t n = recv(c->fd, c->in + c->in_len, READ_BYTES, 0);
     if (n > 0) {
         c->in_len += (size_t)n;

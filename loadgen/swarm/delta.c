@@ -4,9 +4,9 @@
 #include "loadgen/swarm/delta.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
 #include "loadgen/swarm/message.h"
 
@@ -222,14 +222,9 @@ delta_shape(void)
 struct counters *
 delta_counters_create(unsigned count)
 {
-    struct counters *counters =
-        calloc(count + 1, sizeof *counters); /* there may be none */
-    bool is_good = counters != NULL;
-    for (unsigned i = 0; is_good && i < count; i++) {
-        is_good = counters_init(&counters[i]);
-    }
-    if (!is_good) {
-        delta_counters_destroy(&counters, count);
+    struct counters *counters = alloc_zeroed(count, sizeof *counters);
+    for (unsigned i = 0; i < count; i++) {
+        counters_init(&counters[i]);
     }
     return counters;
 }

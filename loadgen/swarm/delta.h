@@ -27,7 +27,7 @@ uint64_t delta_digest(struct counters *t);
 /* Tells apart builds whose counters are laid out differently. */
 uint64_t delta_shape(void);
 
-/* So many counters; NULL when memory is short. */
+/* So many counters. */
 must_check struct counters *delta_counters_create(unsigned count);
 /* Also of NULL. */
 void delta_counters_destroy(struct counters **counters, unsigned count);

@@ -8,27 +8,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/must.h"
+#include "loadgen/wire/target.h"
 
-#define ENDPOINT_NAME_MAX 256
-
-struct endpoint {
-    char name[ENDPOINT_NAME_MAX]; /* for messages: with its port */
-    struct sockaddr_storage addr;
-    socklen_t addr_len;
-};
-
-/* `port` where the text has none. False with a sentence. */
-must_check bool endpoint_resolve(struct endpoint *e, const char *text, unsigned port,
+/* `port` where the text has none; its name gets one, for messages. False with a sentence. */
+must_check bool endpoint_resolve(struct target *t, const char *text, unsigned port,
                                  char *err, size_t err_len);
-/* On this machine alone. */
-bool endpoint_is_local(const struct endpoint *e);
 /* -1 with a sentence. */
-must_check int endpoint_listen(const struct endpoint *e, char *err, size_t err_len);
-must_check int endpoint_connect(const struct endpoint *e, nsec_t until, char *err,
+must_check int endpoint_listen(const struct target *t, char *err, size_t err_len);
+must_check int endpoint_connect(const struct target *t, nsec_t until, char *err,
                                 size_t err_len);
 /* The next connection, -1 when there is none. One from a UNIX socket is taken only from this
  * user or root. */

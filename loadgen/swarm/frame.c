@@ -3,8 +3,10 @@
  */
 #include "loadgen/swarm/frame.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
+#include "base/be.h"
 
 #define LENGTH_BYTES 4
 #define TYPE_AT 4
@@ -15,34 +17,16 @@
 #define VARINT_BITS 7
 #define VARINT_MORE 0x80u
 
-static uint64_t
-get_be(const uint8_t *p, unsigned bytes)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; i++) {
-        value = value << 8 | p[i];
-    }
-    return value;
-}
-
-static void
-put_be(uint8_t *p, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = bytes; i-- > 0; value >>= 8) {
-        p[i] = (uint8_t)value;
-    }
-}
-
 uint64_t
 frame_get_u64(const uint8_t *p)
 {
-    return get_be(p, NUMBER_BYTES);
+    return be_get(p, NUMBER_BYTES);
 }
 
 void
 frame_put_u64(uint8_t *p, uint64_t value)
 {
-    put_be(p, value, NUMBER_BYTES);
+    be_put(p, value, NUMBER_BYTES);
 }
 
 /* ---- parsing ------------------------------------------------------------------------ */
@@ -55,7 +39,7 @@ are_fields_whole(const uint8_t *p, size_t len)
         if (len - at < FRAME_FIELD_HEAD) {
             return false;
         }
-        size_t size = (size_t)get_be(p + at + 2, 4);
+        size_t size = (size_t)be_get(p + at + 2, 4);
         at += FRAME_FIELD_HEAD;
         if (size > len - at) {
             return false;
@@ -72,7 +56,7 @@ frame_parse(const uint8_t *p, size_t n, size_t max, size_t mac_len, struct frame
     if (n < LENGTH_BYTES) {
         return FRAME_MORE;
     }
-    size_t len = LENGTH_BYTES + (size_t)get_be(p, LENGTH_BYTES);
+    size_t len = LENGTH_BYTES + (size_t)be_get(p, LENGTH_BYTES);
     if (len > max || len < FRAME_HEAD + mac_len) {
         return FRAME_BAD;
     }
@@ -80,7 +64,7 @@ frame_parse(const uint8_t *p, size_t n, size_t max, size_t mac_len, struct frame
         return FRAME_MORE;
     }
     *f = (struct frame){
-        .type = (uint16_t)get_be(p + TYPE_AT, 2),
+        .type = (uint16_t)be_get(p + TYPE_AT, 2),
         .session = frame_get_u64(p + SESSION_AT),
         .sequence = frame_get_u64(p + SEQUENCE_AT),
         .fields = p + FRAME_HEAD,
@@ -101,9 +85,9 @@ frame_next(const struct frame *f, size_t *cursor, struct frame_field *field)
     }
     const uint8_t *p = f->fields + *cursor;
     *field = (struct frame_field){
-        .tag = (uint16_t)get_be(p, 2),
+        .tag = (uint16_t)be_get(p, 2),
         .p = p + FRAME_FIELD_HEAD,
-        .len = (size_t)get_be(p + 2, 4),
+        .len = (size_t)be_get(p + 2, 4),
     };
     *cursor += FRAME_FIELD_HEAD + field->len;
     return true;
@@ -216,14 +200,8 @@ room(struct frame_out *o, size_t len)
         return NULL;
     }
     if (o->cap - o->len < len) {
-        size_t cap = o->cap * 2 > o->len + len ? o->cap * 2 : o->len + len + FIRST_CAP;
-        uint8_t *p = realloc(o->p, cap);
-        if (p == NULL) {
-            o->has_failed = true;
-            return NULL;
-        }
-        o->p = p;
-        o->cap = cap;
+        o->cap = o->cap * 2 > o->len + len ? o->cap * 2 : o->len + len + FIRST_CAP;
+        o->p = alloc_more(o->p, o->cap, 1);
     }
     o->len += len;
     return o->p + o->len - len;
@@ -236,8 +214,8 @@ frame_begin(struct frame_out *o, uint16_t type, uint64_t session, uint64_t seque
     o->has_failed = false;
     uint8_t *p = room(o, FRAME_HEAD);
     if (p != NULL) {
-        put_be(p, 0, LENGTH_BYTES);
-        put_be(p + TYPE_AT, type, 2);
+        be_put(p, 0, LENGTH_BYTES);
+        be_put(p + TYPE_AT, type, 2);
         frame_put_u64(p + SESSION_AT, session);
         frame_put_u64(p + SEQUENCE_AT, sequence);
     }
@@ -248,8 +226,8 @@ frame_open(struct frame_out *o, uint16_t tag)
 {
     uint8_t *p = room(o, FRAME_FIELD_HEAD);
     if (p != NULL) {
-        put_be(p, tag, 2);
-        put_be(p + 2, 0, 4);
+        be_put(p, tag, 2);
+        be_put(p + 2, 0, 4);
     }
     return o->len;
 }
@@ -259,7 +237,7 @@ frame_close(struct frame_out *o, size_t place)
 {
     if (!o->has_failed) {
         must(place >= FRAME_HEAD + FRAME_FIELD_HEAD && place <= o->len);
-        put_be(o->p + place - 4, o->len - place, 4);
+        be_put(o->p + place - 4, o->len - place, 4);
     }
 }
 
@@ -331,7 +309,7 @@ frame_end(struct frame_out *o, size_t mac_len)
     if (room(o, mac_len) == NULL) {
         return false;
     }
-    put_be(o->p, o->len - LENGTH_BYTES, LENGTH_BYTES);
+    be_put(o->p, o->len - LENGTH_BYTES, LENGTH_BYTES);
     return true;
 }
 

@@ -71,7 +71,7 @@ must_check bool frame_text(const struct frame *f, uint16_t tag, char *text, size
 /* A field's bytes are text: none below the blank, none above 0x7e. */
 bool frame_is_text(const struct frame_field *field);
 
-/* A frame in the making. Grows; short memory and too long a frame show at the end only. */
+/* A frame in the making. Grows; too long a one shows at the end only. */
 struct frame_out {
     uint8_t *p;
     size_t len, cap;

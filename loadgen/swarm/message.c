@@ -6,6 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/must.h"
+#include "loadgen/measure/series.h"
+
 static const char *const roles[] = {
     [ROLE_LOAD] = "load",
     [ROLE_MEASURE] = "measure",
@@ -66,4 +69,39 @@ message_get_hello(const struct frame *f, struct message_hello *h)
     h->is_open = is_open == 1;
     memcpy(h->nonce, nonce.p, sizeof h->nonce);
     return NULL;
+}
+
+/* ---- interval ---------------------------------------------------------------------- */
+
+#define LENGTH_MIN (10 * NSEC_PER_MSEC)
+#define LENGTH_SHORT (100 * NSEC_PER_MSEC)
+#define LENGTH_MAX NSEC_PER_SEC
+#define LOOKS (SERIES_PIECES / 2) /* enough for its confidence */
+
+nsec_t
+interval_length(nsec_t time, nsec_t row_length)
+{
+    nsec_t length = time / LOOKS;
+    length = length < LENGTH_SHORT ? LENGTH_SHORT
+             : length > LENGTH_MAX ? LENGTH_MAX
+                                   : length;
+    if (row_length > length) {
+        return row_length / ((row_length + length - 1) / length);
+    }
+    row_length = row_length < LENGTH_MIN ? LENGTH_MIN : row_length;
+    return row_length < length ? row_length : length;
+}
+
+uint64_t
+interval_last(nsec_t time, nsec_t length)
+{
+    must(length > 0);
+    return time == 0 ? 1 : (time + length - 1) / length;
+}
+
+uint64_t
+interval_number(nsec_t since, nsec_t time, nsec_t length)
+{
+    uint64_t last = interval_last(time, length), n = (since + length / 2) / length;
+    return n < last ? n : last - 1;
 }

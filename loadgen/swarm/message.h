@@ -9,9 +9,67 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/must.h"
 #include "loadgen/swarm/frame.h"
 #include "loadgen/swarm/seal.h"
+
+/* ---- lease ------------------------------------------------------------------------- */
+
+/* The dead man's switch of an agent and the pauses after failed proofs. Pure. */
+#define LEASE_RENEW NSEC_PER_SEC      /* the leader renews the lease at this interval */
+#define LEASE_TERM (3 * NSEC_PER_SEC) /* without a word for this long, an agent stops */
+#define LEASE_PAUSE_FIRST (100 * NSEC_PER_MSEC)
+#define LEASE_PAUSE_LAST (5 * NSEC_PER_SEC)
+
+struct lease {
+    nsec_t renewed_at;
+};
+
+static inline void
+lease_renew(struct lease *l, nsec_t now)
+{
+    l->renewed_at = now > l->renewed_at ? now : l->renewed_at;
+}
+
+/* When it ends unless renewed. */
+static inline nsec_t
+lease_end(const struct lease *l)
+{
+    return l->renewed_at + LEASE_TERM;
+}
+
+static inline bool
+lease_is_over(const struct lease *l, nsec_t now)
+{
+    return now >= lease_end(l);
+}
+
+/* How long the next attempt waits after so many failures in a row: doubled each time. */
+static inline nsec_t
+lease_pause(unsigned failures)
+{
+    return failures == 0
+               ? 0
+               : clock_doubled(LEASE_PAUSE_FIRST, failures - 1, LEASE_PAUSE_LAST);
+}
+
+/* ---- message ----------------------------------------------------------------------- */
+
+/* ---- interval ---------------------------------------------------------------------- */
+
+/* The intervals by which the processes of a swarm report a run, numbered from 1 by the leader's
+ * time: number n ends n lengths after the start, the last one with the run. Pure. */
+/* How long intervals are to be for a run so long, of which rows so long are shown: 10 to
+ * 1000 ms, a whole number of them a row unless rows are shorter. */
+nsec_t interval_length(nsec_t time, nsec_t row_length);
+/* The number of the last interval of a run. */
+uint64_t interval_last(nsec_t time, nsec_t length);
+/* The number of the interval that ends about now, `since` the start: none is after the last
+ * but one, whose reports are not the final ones. */
+uint64_t interval_number(nsec_t since, nsec_t time, nsec_t length);
+
+/* ---- message ----------------------------------------------------------------------- */
 
 #define MESSAGE_MAGIC "mcload swarm"
 #define MESSAGE_VERSION 2
@@ -91,7 +149,7 @@ enum message_field {
     FIELD_IS_LOCAL = 33,     /* 1: a server shares the agent's machine */
     FIELD_WANTS_SECRET = 34, /* 1: servers are to be shown a name and a password, which
                                 each process has in a file of its own */
-    FIELD_LENGTH = 35,       /* of an interval (interval.h) */
+    FIELD_LENGTH = 35,       /* of an interval */
     FIELD_ROLE = 36,         /* enum message_role; without one: ROLE_LOAD */
     FIELD_SERVER = 37,       /* from 0, of those that the agent was told */
     FIELD_AT = 38,           /* since the start of the window */

@@ -123,11 +123,31 @@ print_group(const char *name, const struct saved *group, FILE *out)
     fputc('\n', out);
 }
 
+/* Held against the first of all: what differs, of the first run that does. */
+static void
+print_workloads(const struct saved *a, const struct saved *b, FILE *out)
+{
+    const char *before = "Warning: different workloads: ";
+    const struct saved_run *first = &a->runs[0];
+    for (unsigned n = 1; n < a->count + b->count && before[0] == 'W'; n++) {
+        const struct saved_run *run = n < a->count ? &a->runs[n] : &b->runs[n - a->count];
+        unsigned i = 0;
+        while ((i = saved_differs(&first->load, &run->load, i)) < SAVED_LOADS) {
+            fprintf(out, "%s%s is %s in %s, %s in %s", before, saved_loads[i],
+                    first->load.text[i], first->name, run->load.text[i], run->name);
+            before = "; ";
+            i++;
+        }
+    }
+    fputs(before[0] == 'W' ? "" : "\n", out);
+}
+
 void
 compare_print(const struct saved *a, const struct saved *b, FILE *out)
 {
     print_group("A", a, out);
     print_group("B", b, out);
+    print_workloads(a, b, out);
     fprintf(out, "\n%-8s %30s %30s\n", "us", "A (95% interval)", "B (95% interval)");
     for (unsigned at = 0; at < SAVED_AT; at++) {
         struct estimate x = compare_estimate(a, at), y = compare_estimate(b, at);

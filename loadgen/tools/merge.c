@@ -11,7 +11,6 @@
 #include "loadgen/measure/ci.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/report/schema.h"
-#include "loadgen/tools/saved.h"
 #include "loadgen/tools/tree.h"
 
 struct merge {
@@ -368,28 +367,16 @@ add_classes(struct merge *m, json_t *into, const json_t *from)
 static bool
 is_same_workload(const struct merge *m, const json_t *into, const json_t *from)
 {
-    static const char *const keys[] = {"workload",   "records",  "key_size",
-                                       "value_size", "getcount", "update"};
-    const json_t *mine = json_object_get(into, "load");
-    const json_t *other = json_object_get(from, "load");
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const json_t *a = json_object_get(mine, keys[i]);
-        const json_t *b = json_object_get(other, keys[i]);
-        if (a == NULL || b == NULL || json_equal(a, b) ||
-            (json_is_number(a) && json_number_value(a) == json_number_value(b))) {
-            continue;
-        }
-        char *first = json_dumps(a, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-        char *second = json_dumps(b, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-        must(first != NULL && second != NULL);
+    struct saved_load mine, other;
+    tree_workload(into, &mine);
+    tree_workload(from, &other);
+    unsigned i = saved_differs(&mine, &other, 0);
+    if (i < SAVED_LOADS) {
         snprintf(m->err, SAVED_ERR_MAX,
                  "%s: another workload than that of %s: its %s is %s, not %s", m->path,
-                 m->first, keys[i], second, first);
-        free(first);
-        free(second);
-        return false;
+                 m->first, saved_loads[i], other.text[i], mine.text[i]);
     }
-    return true;
+    return i == SAVED_LOADS;
 }
 
 static bool

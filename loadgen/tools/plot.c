@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/tools/svg.h"
 
 #define NS_PER_US 1e3
@@ -166,8 +167,7 @@ sorted_runs(const struct plot *p, unsigned *count)
 {
     for (*count = 0; run_at(p, *count) != NULL; ++*count) {
     }
-    struct saved_run *runs = calloc(*count + 1, sizeof *runs);
-    must(runs != NULL);
+    struct saved_run *runs = alloc_zeroed(*count, sizeof *runs);
     for (unsigned i = 0; i < *count; i++) {
         runs[i] = *run_at(p, i);
     }

@@ -3,14 +3,14 @@
  */
 #include "loadgen/tools/saved.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/measure/ci.h"
 #include "loadgen/measure/counters.h"
+#include "loadgen/report/schema.h"
 #include "loadgen/tools/tree.h"
 
 /* "results/a.json" -> "a". The caller frees. */
@@ -18,8 +18,7 @@ static char *
 name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *name = strdup(slash != NULL ? slash + 1 : path);
-    must(name != NULL);
+    char *name = alloc_text(slash != NULL ? slash + 1 : path);
     char *dot = strrchr(name, '.');
     if (dot != NULL && dot != name && strcmp(dot, ".json") == 0) {
         *dot = '\0';
@@ -56,11 +55,7 @@ static void
 read_rows(struct saved_run *run, const json_t *rows)
 {
     size_t count = json_array_size(rows);
-    if (count == 0) {
-        return;
-    }
-    run->rows = calloc(count, sizeof *run->rows);
-    must(run->rows != NULL);
+    run->rows = alloc_zeroed(count, sizeof *run->rows);
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
         run->rows[run->rows_len++] = (struct saved_row){
@@ -90,6 +85,7 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
     if (!json_is_object(totals) || !json_is_object(latency)) {
         return "it has no totals or no latencies";
     }
+    tree_workload(of, &run->load);
     run->is_valid = bool_at(of, "valid");
     run->is_open = mode != NULL && strcmp(mode, "open") == 0;
     run->seconds = tree_number(totals, "seconds");
@@ -113,8 +109,7 @@ add_run(struct saved *s, const char *path)
 {
     if (s->count == s->capacity) {
         s->capacity = s->capacity == 0 ? 8 : s->capacity * 2;
-        s->runs = realloc(s->runs, s->capacity * sizeof *s->runs);
-        must(s->runs != NULL);
+        s->runs = alloc_more(s->runs, s->capacity, sizeof *s->runs);
     }
     struct saved_run *run = &s->runs[s->count++];
     *run = (struct saved_run){.name = name_of(path)};
@@ -161,3 +156,93 @@ read_file(struct saved *s, const char *path, const char *class, char *err)
 
 static const struct saved_reader reader = {read_file, tree_merge};
 const struct saved_reader *const saved_reader = &reader;
+
+/* ---- tree -------------------------------------------------------------------------- */
+
+json_t *
+tree_load(const char *path, char *err)
+{
+    json_error_t error;
+    json_t *top = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (top == NULL) {
+        snprintf(err, SAVED_ERR_MAX, "%s: %s", path, error.text);
+        return NULL;
+    }
+    const char *schema = json_string_value(json_object_get(top, "schema"));
+    if (schema == NULL || strcmp(schema, REPORT_SCHEMA) != 0) {
+        snprintf(err, SAVED_ERR_MAX, "%s: not a result of schema " REPORT_SCHEMA, path);
+        json_decref(top);
+        return NULL;
+    }
+    return top;
+}
+
+double
+tree_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : 0;
+}
+
+uint64_t
+tree_count(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) && json_integer_value(value) > 0
+               ? (uint64_t)json_integer_value(value)
+               : 0;
+}
+
+void
+tree_workload(const json_t *result, struct saved_load *load)
+{
+    *load = (struct saved_load){{""}};
+    for (unsigned i = 0; i < SAVED_LOADS; i++) {
+        const json_t *value =
+            json_object_get(json_object_get(result, "load"), saved_loads[i]);
+        if (json_is_string(value)) {
+            snprintf(load->text[i], SAVED_LOAD_MAX, "\"%.50s\"",
+                     json_string_value(value));
+        } else if (json_is_number(value)) {
+            snprintf(load->text[i], SAVED_LOAD_MAX, "%.*g",
+                     json_is_integer(value) ? 17 : 6, json_number_value(value));
+        }
+    }
+}
+
+/* [lowest, highest, count] */
+static bool
+add_bucket(struct hist *h, const json_t *bucket)
+{
+    const json_t *low = json_array_get(bucket, 0), *count = json_array_get(bucket, 2);
+    if (json_array_size(bucket) != 3 || !json_is_integer(low) ||
+        !json_is_integer(count) || json_integer_value(low) < 0 ||
+        json_integer_value(count) < 1) {
+        return false;
+    }
+    hist_record_n(h, (uint64_t)json_integer_value(low),
+                  (uint64_t)json_integer_value(count));
+    return true;
+}
+
+struct hist *
+tree_hist(const json_t *object)
+{
+    const json_t *buckets = json_object_get(object, "buckets");
+    if (!json_is_array(buckets) || tree_count(object, "sub_bits") != COUNTERS_SUB_BITS) {
+        return NULL;
+    }
+    struct hist *h = counters_hist(COUNTERS_SUB_BITS);
+    bool is_good = true;
+    for (size_t i = 0; i < json_array_size(buckets) && is_good; i++) {
+        is_good = add_bucket(h, json_array_get(buckets, i));
+    }
+    if (!is_good || hist_count(h) != tree_count(object, "count")) {
+        hist_destroy(&h);
+        return NULL;
+    }
+    hist_restore(h, tree_count(object, "min"), tree_count(object, "max"),
+                 tree_number(object, "sum"), tree_number(object, "sumsq"),
+                 tree_count(object, "overflow"));
+    return h;
+}

@@ -31,6 +31,19 @@ struct saved_point {
     double low, high; /* high is INFINITY when open */
 };
 
+/* What makes a run's load another workload: members of "load", each as text; "": it has none. */
+#define SAVED_LOADS 6
+#define SAVED_LOAD_MAX 64
+extern const char *const saved_loads[SAVED_LOADS];
+
+struct saved_load {
+    char text[SAVED_LOADS][SAVED_LOAD_MAX];
+};
+
+/* The next member, from number `i` on, that both have and that is another; SAVED_LOADS: none. */
+unsigned saved_differs(const struct saved_load *a, const struct saved_load *b,
+                       unsigned i);
+
 struct saved_row {
     double start_s, length_s, rate, p50, p99, hit_ratio, errors;
 };
@@ -38,6 +51,7 @@ struct saved_row {
 struct saved_run {
     char *name; /* of the file, without folders and ending */
     bool is_valid, is_open;
+    struct saved_load load;
     double seconds, asked_qps, offered_qps, achieved_qps; /* asked 0: a closed loop */
     struct hist *latency; /* from the intended start, of those answered */
     uint64_t censored;    /* never answered: slower than all of them */

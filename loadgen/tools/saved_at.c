@@ -18,6 +18,20 @@ const struct saved_percentile saved_percentiles[SAVED_AT] = {
     [SAVED_P999] = {"p99.9", .999},
 };
 
+const char *const saved_loads[SAVED_LOADS] = {
+    "workload", "records", "key_size", "value_size", "getcount", "update",
+};
+
+unsigned
+saved_differs(const struct saved_load *a, const struct saved_load *b, unsigned i)
+{
+    while (i < SAVED_LOADS && (a->text[i][0] == '\0' || b->text[i][0] == '\0' ||
+                               strcmp(a->text[i], b->text[i]) == 0)) {
+        i++;
+    }
+    return i;
+}
+
 void
 saved_fini(struct saved *s)
 {

@@ -3,10 +3,10 @@
  */
 #include "loadgen/tools/tool.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/opt.h"
 #include "loadgen/tools/compare.h"
 #include "loadgen/tools/convert.h"
@@ -67,18 +67,6 @@ call_percentile(void *conf, const char *text)
     return "the percentile is p50, p95, p99 or p99.9";
 }
 
-static const char *
-call_format(void *conf, const char *text)
-{
-    return trace_format_parse(&((struct tool *)conf)->trace, text);
-}
-
-static const char *
-call_bad(void *conf, const char *text)
-{
-    return trace_bad_parse(&((struct tool *)conf)->trace, text);
-}
-
 #define AT(field) .offset = offsetof(struct tool, field)
 #define HELP_ROW                                                                         \
     {                                                                                    \
@@ -104,10 +92,11 @@ static const struct opt compare_rows[] = {
     HELP_ROW,
 };
 static const struct opt convert_rows[] = {
-    {.name = "trace-format", .kind = OPT_CALL, .call = call_format,
+    {.name = "trace-format", .kind = OPT_PARSE, .call = trace_format_parse, AT(trace),
      .arg = "twitter|cachelib|csv:COLUMNS|binary",
      .help = "what the lines are (auto: as they begin)"},
-    {.name = "trace-bad", .kind = OPT_CALL, .call = call_bad, .arg = "error|skip",
+    {.name = "trace-bad", .kind = OPT_PARSE, .call = trace_bad_parse,
+     AT(trace.skips_bad), .arg = "error|skip",
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
     HELP_ROW,
 };
@@ -135,11 +124,9 @@ read_group(struct saved *group, const char *word, const char *class, char *err)
 {
     const char *files = access(word, F_OK) != 0 ? strchr(word, '=') : NULL;
     files = files != NULL ? files + 1 : word;
-    char *list = strdup(files), *rest;
-    must(list != NULL);
+    char *list = alloc_text(files), *rest;
     if (files > word) {
-        group->name = strndup(word, (size_t)(files - 1 - word));
-        must(group->name != NULL);
+        group->name = alloc_checked(strndup(word, (size_t)(files - 1 - word)));
     }
     bool is_good = true;
     for (char *name = strtok_r(list, ",", &rest); name != NULL && is_good;
@@ -190,8 +177,7 @@ with_groups(const struct tool *t,
             enum tool_status (*use)(const struct tool *, const struct saved *))
 {
     char err[SAVED_ERR_MAX];
-    struct saved *groups = calloc(t->files_len, sizeof *groups);
-    must(groups != NULL);
+    struct saved *groups = alloc_zeroed(t->files_len, sizeof *groups);
     bool is_good = true;
     for (unsigned i = 0; i < t->files_len && is_good; i++) {
         is_good = read_group(&groups[i], t->files[i], t->class, err);

@@ -6,10 +6,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/hist.h"
+#include "loadgen/tools/saved.h"
 
 /* Where several results stand in one file: a scan's points, repeats. */
 #define TREE_RUNS "runs"
@@ -21,6 +19,9 @@ json_t *tree_load(const char *path, char *err);
 /* Of a member; 0 when it is missing or of another type. */
 double tree_number(const json_t *object, const char *key);
 uint64_t tree_count(const json_t *object, const char *key);
+
+/* What was asked for, of a result or a class of it. */
+void tree_workload(const json_t *result, struct saved_load *load);
 
 /* From an object with "buckets"; NULL when they make no sense. */
 struct hist *tree_hist(const json_t *object);

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/be.h"
 #include "loadgen/wire/codec.h"
 #include "proto/binary.h"
 
@@ -66,35 +67,16 @@ static const enum opcode opcodes[CODEC_VERBS] = {
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-static void
-put_number(char *dst, uint64_t number, unsigned bytes)
-{
-    for (unsigned i = bytes; i > 0; i--) {
-        dst[i - 1] = (char)(number & 0xff);
-        number >>= 8;
-    }
-}
-
-static uint64_t
-number_at(const char *p, unsigned bytes)
-{
-    uint64_t number = 0;
-    for (unsigned i = 0; i < bytes; i++) {
-        number = number << 8 | (unsigned char)p[i];
-    }
-    return number;
-}
-
 static size_t
 put_header(char *dst, enum opcode opcode, size_t extras, size_t key, size_t value)
 {
     memset(dst, 0, BINARY_HEADER_BYTES);
     dst[0] = (char)BINARY_REQUEST_MAGIC;
     dst[1] = (char)opcode;
-    put_number(dst + 2, key, 2);
+    be_put(dst + 2, key, 2);
     dst[4] = (char)extras;
-    put_number(dst + 8, extras + key + value, 4);
-    put_number(dst + 12, OPAQUE, 4);
+    be_put(dst + 8, extras + key + value, 4);
+    be_put(dst + 12, OPAQUE, 4);
     return BINARY_HEADER_BYTES;
 }
 
@@ -120,11 +102,11 @@ put_store(char *dst, const struct codec_store *store)
     size_t n =
         put_header(dst, opcodes[store->verb], extras, store->key_len, store->value_len);
     if (store->verb == CODEC_CAS) {
-        put_number(dst + 16, store->cas, 8);
+        be_put(dst + 16, store->cas, 8);
     }
     if (!adds) { /* what is there keeps its flags and time to live */
-        put_number(dst + n, store->flags, 4);
-        put_number(dst + n + 4, (uint32_t)store->exptime, 4);
+        be_put(dst + n, store->flags, 4);
+        be_put(dst + n + 4, (uint32_t)store->exptime, 4);
     }
     n += extras;
     return n + codec_put(dst + n, store->key, store->key_len);
@@ -138,11 +120,11 @@ put_order(char *dst, const struct codec_order *order)
                                                  : INCR_EXTRAS;
     size_t n = put_header(dst, opcodes[order->verb], extras, order->key_len, 0);
     if (extras == TOUCH_EXTRAS) {
-        put_number(dst + n, order->number, TOUCH_EXTRAS);
+        be_put(dst + n, order->number, TOUCH_EXTRAS);
     } else if (extras == INCR_EXTRAS) {
-        put_number(dst + n, order->number, 8);
-        put_number(dst + n + 8, 0, 8);
-        put_number(dst + n + 16, BINARY_NO_CREATE, 4);
+        be_put(dst + n, order->number, 8);
+        be_put(dst + n + 8, 0, 8);
+        be_put(dst + n + 16, BINARY_NO_CREATE, 4);
     }
     n += extras;
     return n + codec_put(dst + n, order->key, order->key_len);
@@ -204,15 +186,15 @@ parse_header(struct codec_parser *p, const struct codec_expect *expect, const ch
 {
     bool is_row = codec_is_get(expect->verb) && expect->keys > 1;
     enum opcode expected = is_row ? OPCODE_GETKQ : opcodes[expect->verb];
-    uint64_t body = number_at(head + 8, 4);
+    uint64_t body = be_get(head + 8, 4);
     p->opcode = (uint8_t)head[1];
-    p->key_len = (uint16_t)number_at(head + 2, 2);
+    p->key_len = (uint16_t)be_get(head + 2, 2);
     p->extras_len = (uint8_t)head[4];
-    p->status = (uint16_t)number_at(head + 6, 2);
-    p->cas = number_at(head + 16, 8);
+    p->status = (uint16_t)be_get(head + 6, 2);
+    p->cas = be_get(head + 16, 8);
     p->text.in.data_left = body;
     if ((unsigned char)head[0] != BINARY_REPLY_MAGIC || head[5] != 0 ||
-        number_at(head + 12, 4) != OPAQUE || p->key_len > CLIENT_KEY_MAX ||
+        be_get(head + 12, 4) != OPAQUE || p->key_len > CLIENT_KEY_MAX ||
         (uint64_t)p->extras_len + p->key_len > body) {
         return CLIENT_DESYNC;
     }
@@ -255,7 +237,7 @@ parse_block(struct codec_parser *p, const struct codec_expect *expect,
     case STATE_HEADER:
         return parse_header(p, expect, block.p);
     case STATE_HEAD:
-        reply->flags = (uint32_t)number_at(block.p, GET_EXTRAS);
+        reply->flags = (uint32_t)be_get(block.p, GET_EXTRAS);
         reply->key = block.p + p->extras_len;
         reply->key_len = p->key_len;
         reply->has_cas = true;
@@ -265,7 +247,7 @@ parse_block(struct codec_parser *p, const struct codec_expect *expect,
         p->state = STATE_VALUE;
         return CLIENT_VALUE;
     default:
-        reply->number = number_at(block.p, NUMBER_BYTES);
+        reply->number = be_get(block.p, NUMBER_BYTES);
         p->text.in.data_left = 0;
         p->state = STATE_HEADER;
         return CLIENT_NUMBER;

@@ -3,8 +3,10 @@
  */
 #include "loadgen/wire/dgram.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
+#include "base/be.h"
 
 #define SERVER_PART_MIN 1000 /* what servers put into one at least, but for the last */
 #define MEMORY_MAX (16U << 20)
@@ -15,25 +17,19 @@ struct dgram_partial {
     uint16_t *lens; /* of each part, 0: has not come */
 };
 
-bool
+void
 dgram_init(struct dgram *d, size_t reply_max, unsigned requests)
 {
     unsigned parts = (unsigned)(reply_max / SERVER_PART_MIN) + 2;
     parts = parts > UINT16_MAX ? UINT16_MAX : parts;
     unsigned fit = MEMORY_MAX / (parts * DGRAM_PART_MAX);
     *d = (struct dgram){.parts_max = parts};
-    unsigned len = fit < 1 ? 1 : fit < requests ? fit : requests;
-    d->partials = calloc(len, sizeof *d->partials);
-    d->bytes = malloc((size_t)len * parts * DGRAM_PART_MAX);
-    bool is_good = d->partials != NULL && d->bytes != NULL;
-    for (; is_good && d->len < len; d->len++) {
-        d->partials[d->len].lens = calloc(parts, sizeof(uint16_t));
-        is_good = d->partials[d->len].lens != NULL;
+    d->len = fit < 1 ? 1 : fit < requests ? fit : requests;
+    d->partials = alloc_zeroed(d->len, sizeof *d->partials);
+    d->bytes = alloc_bytes((size_t)d->len * parts * DGRAM_PART_MAX);
+    for (unsigned i = 0; i < d->len; i++) {
+        d->partials[i].lens = alloc_zeroed(parts, sizeof(uint16_t));
     }
-    if (!is_good) {
-        dgram_fini(d);
-    }
-    return is_good;
 }
 
 void
@@ -97,26 +93,10 @@ dgram_past(const struct dgram *d, uint16_t id)
     return DGRAM_UNKNOWN;
 }
 
-static uint16_t
-number_at(const char *p)
-{
-    return (uint16_t)((unsigned char)p[0] << 8 | (unsigned char)p[1]);
-}
-
-static void
-put_number(char *p, uint16_t number)
-{
-    p[0] = (char)(number >> 8);
-    p[1] = (char)(number & 0xff);
-}
-
 size_t
 dgram_put_header(char *dst, uint16_t id)
 {
-    put_number(dst, id);
-    put_number(dst + 2, 0);
-    put_number(dst + 4, 1);
-    put_number(dst + 6, 0);
+    be_put(dst, (uint64_t)id << 48 | 1 << 16, DGRAM_HEADER); /* the first of one */
     return DGRAM_HEADER;
 }
 
@@ -126,7 +106,7 @@ dgram_id(const char *datagram, size_t len, uint16_t *id)
     if (len < DGRAM_HEADER) {
         return false;
     }
-    *id = number_at(datagram);
+    *id = (uint16_t)be_get(datagram, 2);
     return true;
 }
 
@@ -189,8 +169,9 @@ dgram_take(struct dgram *d, const char *datagram, size_t len, const char **reply
            size_t *reply_len)
 {
     must(len >= DGRAM_HEADER);
-    uint16_t id = number_at(datagram), number = number_at(datagram + 2);
-    uint16_t total = number_at(datagram + 4);
+    uint16_t id = (uint16_t)be_get(datagram, 2),
+             total = (uint16_t)be_get(datagram + 4, 2);
+    uint16_t number = (uint16_t)be_get(datagram + 2, 2);
     *reply = datagram + DGRAM_HEADER;
     *reply_len = len - DGRAM_HEADER;
     bool is_bad = number >= total || *reply_len == 0;

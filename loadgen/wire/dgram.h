@@ -41,10 +41,9 @@ struct dgram {
     unsigned past_count;
 };
 
-/* For replies of at most that many bytes, to so many requests at once. False when memory is
- * short. Memory is bounded: when more replies are incomplete than there is room for, the
- * oldest is forgotten. */
-must_check bool dgram_init(struct dgram *d, size_t reply_max, unsigned requests);
+/* For replies of at most that many bytes, to so many requests at once. Memory is bounded: when
+ * more replies are incomplete than there is room for, the oldest is forgotten. */
+void dgram_init(struct dgram *d, size_t reply_max, unsigned requests);
 void dgram_fini(struct dgram *d);
 /* Forgets what has come in part. */
 void dgram_reset(struct dgram *d);

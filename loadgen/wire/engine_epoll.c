@@ -6,10 +6,10 @@
 #include "loadgen/wire/engine.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/timer.h"
 #include "loadgen/wire/lset.h"
 
@@ -30,11 +30,8 @@ struct waiter {
 static const char *
 start(struct waiter *w, unsigned conns)
 {
-    w->more = calloc(conns, sizeof(struct lconn *));
-    w->more_before = calloc(conns, sizeof(struct lconn *));
-    if (w->more == NULL || w->more_before == NULL) {
-        return strerror(ENOMEM);
-    }
+    w->more = alloc_zeroed(conns, sizeof(struct lconn *));
+    w->more_before = alloc_zeroed(conns, sizeof(struct lconn *));
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     w->timer_fd = timer_open();
     /* Edge-triggered: setting the timer anew clears it, so it is never read. */
@@ -49,10 +46,7 @@ start(struct waiter *w, unsigned conns)
 static const char *
 epoll_open(struct lset *s)
 {
-    s->waiter = calloc(1, sizeof *s->waiter);
-    if (s->waiter == NULL) {
-        return strerror(ENOMEM);
-    }
+    s->waiter = alloc_zeroed(1, sizeof *s->waiter);
     s->waiter->epoll_fd = s->waiter->timer_fd = -1;
     return start(s->waiter, s->room);
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/wire/lset.h"
 
 #define ENTRIES 256
@@ -77,13 +78,10 @@ start(struct waiter *w, unsigned conns)
         .cq_entries = COMPLETIONS,
     };
     size_t ring_bytes = BUFFERS * sizeof(struct io_uring_buf);
-    w->watched = calloc(conns, sizeof *w->watched);
-    w->buffers = malloc((size_t)BUFFERS * BUFFER_BYTES);
+    w->watched = alloc_zeroed(conns, sizeof *w->watched);
+    w->buffers = alloc_bytes((size_t)BUFFERS * BUFFER_BYTES);
     /* The kernel wants it at the begin of a page; ring_bytes are a whole one. */
-    w->free_buffers = aligned_alloc(4096, ring_bytes);
-    if (w->watched == NULL || w->buffers == NULL || w->free_buffers == NULL) {
-        return strerror(ENOMEM);
-    }
+    w->free_buffers = alloc_checked(aligned_alloc(4096, ring_bytes));
     int rc = io_uring_queue_init_params(ENTRIES, &w->ring, &params);
     if (rc != 0) {
         return rc == -EINVAL ? "this kernel's io_uring is too old (Linux 6.1 is needed)"
@@ -111,8 +109,8 @@ start(struct waiter *w, unsigned conns)
 static const char *
 uring_open(struct lset *s)
 {
-    s->waiter = calloc(1, sizeof *s->waiter);
-    return s->waiter == NULL ? strerror(ENOMEM) : start(s->waiter, s->room);
+    s->waiter = alloc_zeroed(1, sizeof *s->waiter);
+    return start(s->waiter, s->room);
 }
 
 static void

@@ -3,7 +3,7 @@
  */
 #include "loadgen/wire/followups.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 /* Whether there can be any. */
 static bool
@@ -13,19 +13,14 @@ has_followups(const struct workload *w)
            mix_share(&w->conf.mix, MIX_RMW) > 0;
 }
 
-bool
+void
 followups_init(struct followups *q, const struct workload *w, unsigned requests)
 {
     *q = (struct followups){.book = w->book, .room = requests * w->keys_max};
     q->cap = has_followups(w) ? q->room * (w->conf.defers ? 2 : 1) : 0;
-    q->ring = calloc(q->cap + 1, sizeof *q->ring);
+    q->ring = alloc_zeroed(q->cap, sizeof *q->ring);
     q->missed_room = w->conf.defers ? w->keys_max : 0;
-    q->missed = calloc(q->missed_room + 1, sizeof *q->missed);
-    if (q->ring == NULL || q->missed == NULL) {
-        followups_fini(q);
-        return false;
-    }
-    return true;
+    q->missed = alloc_zeroed(q->missed_room, sizeof *q->missed);
 }
 
 void

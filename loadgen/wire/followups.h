@@ -52,9 +52,8 @@ struct followups {
     unsigned stale; /* values that were out of date */
 };
 
-/* Of at most this many outstanding requests. False when memory is short. */
-must_check bool followups_init(struct followups *q, const struct workload *w,
-                               unsigned requests);
+/* Of at most this many outstanding requests. */
+void followups_init(struct followups *q, const struct workload *w, unsigned requests);
 void followups_fini(struct followups *q);
 /* Forgets all of them. */
 void followups_reset(struct followups *q);

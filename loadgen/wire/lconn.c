@@ -3,16 +3,16 @@
  */
 #include "loadgen/wire/lconn.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define OUT_SLACK 65536 /* room for pipelining beside one request of the largest size */
 
-bool
+void
 lconn_init(struct lconn *c, const struct lconn_conf *conf)
 {
     const struct workload *w = conf->workload;
-    size_t reply_max = w->keys_max * request_value_max(w);
     *c = (struct lconn){
         .link = {.fd = -1},
         .style = {conf->codec, w->conf.leases ? NULL : conf->get},
@@ -26,18 +26,15 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         .is_framed = conf->target->transport == TRANSPORT_UDP,
     };
     c->out_cap = c->request_max + OUT_SLACK;
-    c->ops = calloc(c->capacity, sizeof *c->ops);
-    c->keys = calloc((size_t)c->capacity * c->keys_max, sizeof *c->keys);
-    c->out = malloc(c->out_cap);
-    c->stamps = conf->is_stamped ? calloc(1, sizeof *c->stamps) : NULL;
-    if (!followups_init(&c->followups, w, c->capacity) || c->ops == NULL ||
-        c->keys == NULL || c->out == NULL || (conf->is_stamped && c->stamps == NULL) ||
-        (c->is_framed && !dgram_init(&c->dgram, reply_max, c->capacity))) {
-        lconn_fini(c);
-        return false;
+    c->ops = alloc_zeroed(c->capacity, sizeof *c->ops);
+    c->keys = alloc_zeroed((size_t)c->capacity * c->keys_max, sizeof *c->keys);
+    c->out = alloc_bytes(c->out_cap);
+    c->stamps = conf->is_stamped ? alloc_zeroed(1, sizeof *c->stamps) : NULL;
+    followups_init(&c->followups, w, c->capacity);
+    if (c->is_framed) {
+        dgram_init(&c->dgram, w->keys_max * request_value_max(w), c->capacity);
     }
     reply_reset(&c->reply);
-    return true;
 }
 
 void
@@ -316,24 +313,13 @@ lconn_give_up(struct lconn *c, nsec_t limit, struct request_op *op, uint64_t *ke
     return false;
 }
 
-/* Without an answer for this long it is asked again: twice as long each time. */
-static nsec_t
-patience(const struct lconn_patience *p, unsigned tries)
-{
-    nsec_t wait = p->first;
-    while (tries-- > 0 && wait < p->most) {
-        wait *= 2;
-    }
-    return wait < p->most ? wait : p->most;
-}
-
 bool
 lconn_ask_again(struct lconn *c, const struct workload *w, const struct lconn_patience *p,
                 nsec_t now)
 {
     for (unsigned i = 0; i < c->count - c->fresh; i++) {
         const struct request_op *op = &c->ops[slot(c, i)];
-        if (op->issued + patience(p, op->tries) >= now) {
+        if (op->issued + clock_doubled(p->first, op->tries, p->most) >= now) {
             continue;
         }
         must(op->keys == 1);

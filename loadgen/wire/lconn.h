@@ -91,8 +91,7 @@ struct lconn_conf {
     bool is_stamped;               /* has room for time stamps */
 };
 
-/* False when memory is short. */
-must_check bool lconn_init(struct lconn *c, const struct lconn_conf *conf);
+void lconn_init(struct lconn *c, const struct lconn_conf *conf);
 void lconn_fini(struct lconn *c);
 
 /* UP for the first time: pushes what the connection begins with, to be flushed before anything

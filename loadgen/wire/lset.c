@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/alloc.h"
+#include "config.h"
 
 #define STOP_LOOK_MS 100
 #define CONNECT_PAUSE_NS 1000000 /* while the listener's queue is full */
@@ -118,10 +121,7 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
                               s->conf.workload, s->get.len > 0 ? &s->get : NULL,
                               s->conf.auth,     s->conf.stamps != STAMPS_USER};
     struct lconn *c = &s->conns[s->count];
-    if (!lconn_init(c, &conf)) {
-        snprintf(err, err_len, "out of memory for connection buffers");
-        return err;
-    }
+    lconn_init(c, &conf);
     s->count++;
     if (c->is_framed && c->request_max > DGRAM_REQUEST_MAX) {
         snprintf(
@@ -162,7 +162,7 @@ start_engine(struct lset *s, char *err, size_t err_len)
             return err;
         }
     }
-    const char *why = s->conns != NULL ? e->open(s) : strerror(ENOMEM);
+    const char *why = e->open(s);
     if (why != NULL) {
         snprintf(err, err_len, "cannot set up connections: %s (--engine=%s)", why,
                  e->name);
@@ -175,7 +175,7 @@ const char *
 lset_open(struct lset *s, const struct lset_conf *conf, char *err, size_t err_len)
 {
     *s = (struct lset){.conf = *conf, .room = conf->targets_len * conf->per_target};
-    s->conns = calloc(s->room, sizeof *s->conns);
+    s->conns = alloc_zeroed(s->room, sizeof *s->conns);
     if (conf->workload->key_len > 0 && !conf->workload->conf.is_replay) {
         codec_stencil_init(&s->get, conf->codec, conf->workload->key_len);
     }
@@ -221,24 +221,6 @@ lset_close(struct lset *s)
     free(s->conns);
     s->conns = NULL;
     s->count = s->room = 0;
-}
-
-unsigned
-lset_wait(struct lset *s, int timeout_ms)
-{
-    return s->conf.engine->wait(s, timeout_ms);
-}
-
-struct lconn *
-lset_event(struct lset *s, unsigned i, unsigned *can)
-{
-    return s->conf.engine->event(s, i, can);
-}
-
-void
-lset_wake_at(struct lset *s, nsec_t when)
-{
-    s->conf.engine->wake_at(s, when);
 }
 
 /* What a datagram comes to: nothing, unless it is all of a reply, or its last part. */
@@ -334,4 +316,28 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
         lset_lose(s, c, now);
     }
     return is_good;
+}
+
+/* ---- engine ------------------------------------------------------------------------ */
+
+static const struct engine *const engines[] = {
+    &engine_epoll,
+#if HAVE_URING
+    &engine_uring,
+#endif
+};
+
+const struct engine *
+engine_at(unsigned i)
+{
+    return i < sizeof engines / sizeof engines[0] ? engines[i] : NULL;
+}
+
+const struct engine *
+engine_find(const char *name)
+{
+    const struct engine *e;
+    for (unsigned i = 0; (e = engine_at(i)) != NULL && strcmp(e->name, name) != 0; i++) {
+    }
+    return e;
 }

@@ -62,14 +62,28 @@ void lset_close(struct lset *s);
 
 /* Waits for events until the timer set by lset_wake_at, at most `timeout_ms`. Returns how
  * many lset_event can take. */
-unsigned lset_wait(struct lset *s, int timeout_ms);
+static inline unsigned
+lset_wait(struct lset *s, int timeout_ms)
+{
+    return s->conf.engine->wait(s, timeout_ms);
+}
+
 /* What can be done with a connection; while it connects, either means lset_reconnect. */
 #define LSET_CAN_RECEIVE 1U
 #define LSET_CAN_SEND 2U
 /* The connection of event i, NULL for the timer. */
-struct lconn *lset_event(struct lset *s, unsigned i, unsigned *can);
+static inline struct lconn *
+lset_event(struct lset *s, unsigned i, unsigned *can)
+{
+    return s->conf.engine->event(s, i, can);
+}
+
 /* Makes lset_wait return at `when`; 0 for never. */
-void lset_wake_at(struct lset *s, nsec_t when);
+static inline void
+lset_wake_at(struct lset *s, nsec_t when)
+{
+    s->conf.engine->wake_at(s, when);
+}
 
 enum lset_input {
     LSET_DATA,

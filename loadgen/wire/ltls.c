@@ -11,8 +11,9 @@
 #include <openssl/x509v3.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define WHY_MAX 256
 
@@ -80,14 +81,8 @@ no_passphrase(char *buf, int size, int is_for_writing, void *ctx)
 struct ltls *
 ltls_open(const struct ltls_conf *conf, char *err, size_t err_len)
 {
-    struct ltls *t = calloc(1, sizeof *t);
-    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
-    if (t == NULL || ctx == NULL) {
-        snprintf(err, err_len, "no memory for TLS");
-        SSL_CTX_free(ctx);
-        free(t);
-        return NULL;
-    }
+    struct ltls *t = alloc_zeroed(1, sizeof *t);
+    SSL_CTX *ctx = alloc_checked(SSL_CTX_new(TLS_client_method()));
     t->ctx = ctx;
     t->verifies = conf->verifies;
     SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);

@@ -13,6 +13,17 @@
 #include "base/must.h"
 #include "loadgen/wire/target.h"
 
+/* ---- md5 --------------------------------------------------------------------------- */
+
+/* MD5 (RFC 1321) of short texts, for rings of servers and nothing that has to be safe: no
+ * library is there in every build, and those that may be allocate memory. Pure. */
+#define MD5_TEXT_MAX 311 /* bytes: five blocks less what ends them */
+
+/* Of at most MD5_TEXT_MAX bytes: the sum as four little-endian numbers. */
+void md5_sum(const char *text, size_t len, uint32_t sum[4]);
+
+/* ---- shard ------------------------------------------------------------------------- */
+
 enum shard_law {
     SHARD_NONE, /* every key to every server */
     /* libmemcached's default: one-at-a-time hash (Jenkins), remainder. */
@@ -40,13 +51,11 @@ struct shard {
     unsigned points_len;
 };
 
-/* "none", "modulo", "ketama", "ketama-weighted" or "jump"; false for others. */
-must_check bool shard_find(const char *name, enum shard_law *found);
-const char *shard_name(enum shard_law law);
+extern const char *const shard_names[SHARD_LAWS];
 
-/* For these servers in this order; at least one. False when memory is short. */
-must_check bool shard_init(struct shard *s, enum shard_law law,
-                           const struct target *targets, unsigned targets_len);
+/* For these servers in this order; at least one. */
+void shard_init(struct shard *s, enum shard_law law, const struct target *targets,
+                unsigned targets_len);
 void shard_fini(struct shard *s);
 
 /* Jump consistent hash: a number below `servers`. */

@@ -3,11 +3,14 @@
  */
 #include "loadgen/wire/target.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "loadgen/wire/codec.h"
@@ -15,7 +18,7 @@
 #define UNIX_PREFIX "unix:"
 #define PORT_MAX 65535
 
-static const char *const transport_names[TRANSPORTS] = {
+const char *const transport_names[TRANSPORTS] = {
     [TRANSPORT_TCP] = "tcp",
     [TRANSPORT_UNIX] = "unix",
     [TRANSPORT_UDP] = "udp",
@@ -32,13 +35,6 @@ transport_find(const char *name, enum transport *found)
         }
     }
     return false;
-}
-
-const char *
-transport_name(enum transport transport)
-{
-    must(transport < TRANSPORTS);
-    return transport_names[transport];
 }
 
 static bool
@@ -67,7 +63,6 @@ split_host(const char *text, char *host, const char **port)
     const char *end = NULL;
     const char *start = text;
     const char *colon = strchr(text, ':');
-    *port = TARGET_PORT;
     if (text[0] == '[') {
         end = strchr(text, ']');
         start = text + 1;
@@ -122,9 +117,9 @@ is_loopback(const struct sockaddr_storage *addr)
 }
 
 static bool
-resolve_host(struct target *t, const char *text, char *err, size_t err_len)
+resolve_host(struct target *t, const char *text, const char *port, char *err,
+             size_t err_len)
 {
-    const char *port;
     if (!split_host(text, t->host, &port)) {
         snprintf(err, err_len, "\"%s\" is not host[:port]", text);
         t->is_malformed = true;
@@ -190,6 +185,18 @@ complain_of_transport(const char *name, char *err, size_t err_len)
     }
 }
 
+/* Without a transport. */
+static bool
+resolve(struct target *t, const char *text, const char *port, char *err, size_t err_len)
+{
+    bool has_prefix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+    if (has_prefix || t->transport == TRANSPORT_UNIX) {
+        return resolve_unix(t, text + (has_prefix ? strlen(UNIX_PREFIX) : 0), err,
+                            err_len);
+    }
+    return resolve_host(t, text, port, err, err_len);
+}
+
 bool
 target_resolve(struct target *t, const char *text, enum transport otherwise, char *err,
                size_t err_len)
@@ -206,12 +213,43 @@ target_resolve(struct target *t, const char *text, enum transport otherwise, cha
         t->is_malformed = true;
         return false;
     }
-    bool has_prefix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
-    if (has_prefix || t->transport == TRANSPORT_UNIX) {
-        return resolve_unix(t, text + (has_prefix ? strlen(UNIX_PREFIX) : 0), err,
-                            err_len);
+    return resolve(t, text, TARGET_PORT, err, err_len);
+}
+
+bool
+target_resolve_at(struct target *t, const char *text, const char *port, char *err,
+                  size_t err_len)
+{
+    *t = (struct target){.transport = TRANSPORT_TCP};
+    must(strlen(text) < sizeof t->name);
+    strcpy(t->name, text);
+    return resolve(t, text, port, err, err_len);
+}
+
+int
+target_connect(const struct target *t, nsec_t until)
+{
+    int fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd == -1 || connect(fd, (const struct sockaddr *)&t->addr, t->addr_len) == 0) {
+        return fd;
     }
-    return resolve_host(t, text, err, err_len);
+    int error = errno;
+    if (error == EINPROGRESS) {
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        socklen_t len = sizeof error;
+        nsec_t now = clock_now();
+        int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
+        error = ETIMEDOUT;
+        if (poll(&p, 1, ms) > 0) {
+            getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+        }
+        if (error == 0) {
+            return fd;
+        }
+    }
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 const char *

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/must.h"
 
 #define TARGET_PORT "11211"
@@ -38,7 +39,7 @@ struct target {
 
 /* "tcp", "unix", "udp" or "tls"; false for others. */
 must_check bool transport_find(const char *name, enum transport *found);
-const char *transport_name(enum transport transport);
+extern const char *const transport_names[TRANSPORTS];
 
 /* "host", "host:port", "v6", "[v6]", "[v6]:port" or "unix:PATH", each also behind
  * "TRANSPORT://"; `otherwise` is spoken where none is named. False with a sentence and
@@ -46,6 +47,12 @@ const char *transport_name(enum transport transport);
 must_check bool target_resolve(struct target *t, const char *text,
                                enum transport otherwise, char *err, size_t err_len);
 
+/* The same over TCP or a UNIX socket, without a transport; `port` where it has none. At most
+ * TARGET_NAME_MAX - 1 bytes. */
+must_check bool target_resolve_at(struct target *t, const char *text, const char *port,
+                                  char *err, size_t err_len);
+/* A connected socket that does not block, waited for until then; -1 with errno. */
+must_check int target_connect(const struct target *t, nsec_t until);
 /* Where it is, for messages: its name, with the port where the name has none. */
 const char *target_place(const struct target *t, char place[TARGET_PLACE_MAX]);
 

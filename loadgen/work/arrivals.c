@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 #define NEVER_NS 1e18 /* 31 years: what heavy tails have beyond may not fit nsec_t */
 
 static double
@@ -124,16 +126,13 @@ by_time(const void *a, const void *b)
     return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
 }
 
-bool
+void
 arrivals_init(struct arrivals *a, const struct arrivals_conf *conf)
 {
     must(conf->rate > 0 && conf->sources > 0 && conf->first < conf->every);
     *a = (struct arrivals){.conf = *conf};
     a->scale_ns = (double)NSEC_PER_SEC / conf->rate * conf->sources;
-    a->sources = calloc(conf->sources, sizeof *a->sources);
-    if (a->sources == NULL) {
-        return false;
-    }
+    a->sources = alloc_zeroed(conf->sources, sizeof *a->sources);
     for (unsigned i = 0; i < conf->sources; i++) {
         start_source(a, &a->sources[i], i);
     }
@@ -141,7 +140,6 @@ arrivals_init(struct arrivals *a, const struct arrivals_conf *conf)
     for (unsigned i = 0; i < conf->first; i++) {
         advance(a);
     }
-    return true;
 }
 
 void

@@ -79,8 +79,7 @@ struct arrivals {
     nsec_t last;
 };
 
-/* False when memory is short. */
-must_check bool arrivals_init(struct arrivals *a, const struct arrivals_conf *conf);
+void arrivals_init(struct arrivals *a, const struct arrivals_conf *conf);
 void arrivals_fini(struct arrivals *a);
 
 /* The intended start of the next request, never before that of the previous one. */

@@ -3,7 +3,7 @@
  */
 #include "loadgen/work/book.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 /* ---- rings: the counts run freely, and wrap with the ring ------------------------------ */
 
@@ -38,7 +38,7 @@ ring_put(struct book_ring *r, uint32_t mask, uint32_t page)
 
 /* ---- both ---------------------------------------------------------------------------- */
 
-bool
+void
 book_init(struct book *b, uint32_t count)
 {
     uint32_t size = 1;
@@ -47,15 +47,10 @@ book_init(struct book *b, uint32_t count)
         size *= 2;
     }
     *b = (struct book){.count = count, .mask = size - 1};
-    b->pages = calloc(count, sizeof *b->pages);
-    b->full.places = calloc(size, sizeof *b->full.places);
-    b->empty.places = calloc(size, sizeof *b->empty.places);
-    if (b->pages == NULL || b->full.places == NULL || b->empty.places == NULL) {
-        book_fini(b);
-        return false;
-    }
+    b->pages = alloc_zeroed(count, sizeof *b->pages);
+    b->full.places = alloc_zeroed(size, sizeof *b->full.places);
+    b->empty.places = alloc_zeroed(size, sizeof *b->empty.places);
     book_reset(b);
-    return true;
 }
 
 void

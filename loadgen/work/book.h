@@ -51,8 +51,8 @@ struct book {
     atomic_bool is_over;          /* nothing more comes: release by the reader */
 };
 
-/* False when memory is short. 0 < count < 2^30. */
-must_check bool book_init(struct book *b, uint32_t count);
+/* 0 < count < 2^30. */
+void book_init(struct book *b, uint32_t count);
 void book_fini(struct book *b);
 /* Neither thread is at work: all places are free again. */
 void book_reset(struct book *b);

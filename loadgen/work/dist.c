@@ -5,8 +5,9 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define SHAPE_TINY 1e-9  /* below it a shape of 0 is meant: the formulae's limit */
 #define UNIT_MIN 0x1p-53 /* keeps a stretched number off the ends */
@@ -271,7 +272,7 @@ dist_size_max(const struct dist *d, uint64_t min, uint64_t max)
     return dist_size(&top, 0.5, min, max);
 }
 
-bool
+void
 dist_of_pieces(struct dist *d, const struct dist_piece *pieces, unsigned count)
 {
     double sum = 0, upto = 0;
@@ -279,10 +280,7 @@ dist_of_pieces(struct dist *d, const struct dist_piece *pieces, unsigned count)
         sum += pieces[i].upto;
     }
     must(count > 0 && sum > 0);
-    struct dist_pieces *p = calloc(1, sizeof *p + count * sizeof p->piece[0]);
-    if (p == NULL) {
-        return false;
-    }
+    struct dist_pieces *p = alloc_zeroed(1, sizeof *p + count * sizeof p->piece[0]);
     for (unsigned i = 0; i < count; i++) {
         if (pieces[i].upto > 0) { /* an empty piece would be divided by */
             upto += pieces[i].upto;
@@ -298,7 +296,6 @@ dist_of_pieces(struct dist *d, const struct dist_piece *pieces, unsigned count)
         p->guide[part] = i;
     }
     *d = (struct dist){.kind = DIST_PIECES, .pieces = p};
-    return true;
 }
 
 void

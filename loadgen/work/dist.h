@@ -83,6 +83,5 @@ struct dist_pieces {
 };
 
 /* `count` pieces, each with its weight in `upto`, weights of any sum above 0: `d` becomes
- * their mixture and owns their laws. False when memory is short; then nothing is owned. */
-must_check bool dist_of_pieces(struct dist *d, const struct dist_piece *pieces,
-                               unsigned count);
+ * their mixture and owns their laws. */
+void dist_of_pieces(struct dist *d, const struct dist_piece *pieces, unsigned count);

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 #include "loadgen/work/form.h"
 
 #define PIECES_MAX 4096 /* in a text; a file may have more */
 #define PERCENT_MAX 100
 #define MIX_MAX 8
-#define NO_MEMORY "out of memory for a distribution"
 
 /* Generalized extreme value and Pareto parameters of the ETC pool (B. Atikoglu et al.,
  * "Workload analysis of a large-scale key-value store", SIGMETRICS 2012). */
@@ -85,7 +85,8 @@ make_fb_value(void *into, const struct form_args *a)
         head += fb_value_head[i];
     }
     pieces[FB_VALUE_HEAD_LEN] = (struct dist_piece){1 - head, fb_value_tail};
-    return dist_of_pieces(into, pieces, FB_VALUE_HEAD_LEN + 1) ? NULL : NO_MEMORY;
+    dist_of_pieces(into, pieces, FB_VALUE_HEAD_LEN + 1);
+    return NULL;
 }
 
 static const char *
@@ -93,7 +94,8 @@ make_bimodal(void *into, const struct form_args *a)
 {
     struct dist_piece pieces[] = {{a->value[0], dist_fixed(a->value[1])},
                                   {1 - a->value[0], dist_fixed(a->value[2])}};
-    return dist_of_pieces(into, pieces, 2) ? NULL : NO_MEMORY;
+    dist_of_pieces(into, pieces, 2);
+    return NULL;
 }
 
 /* clang-format off */
@@ -131,12 +133,11 @@ struct pairs {
     unsigned count;
 };
 
-static bool
-pairs_init(struct pairs *t, size_t room)
+static struct pairs
+make_pairs(size_t room)
 {
-    *t = (struct pairs){.first = calloc(2 * room, sizeof *t->first)};
-    t->second = t->first != NULL ? t->first + room : NULL;
-    return t->first != NULL;
+    double *first = alloc_zeroed(2 * room, sizeof *first);
+    return (struct pairs){first, first + room, 0};
 }
 
 /* Between two points, both above 0, sizes are spread as their logarithms are. */
@@ -155,8 +156,8 @@ between(double low, double high)
 static const char *
 dist_of_pairs(struct dist *d, const struct pairs *t, double last)
 {
-    struct dist_piece *pieces = calloc(t->count + 1, sizeof *pieces);
-    const char *wrong = pieces == NULL ? NO_MEMORY : NULL;
+    struct dist_piece *pieces = alloc_zeroed(t->count + 1, sizeof *pieces);
+    const char *wrong = NULL;
     double sum = 0;
     for (unsigned i = 0; wrong == NULL && i < t->count; i++) {
         double x = t->first[i], y = t->second[i], low = i > 0 ? t->second[i - 1] : y;
@@ -178,8 +179,8 @@ dist_of_pairs(struct dist *d, const struct pairs *t, double last)
     } else if (wrong == NULL && !(sum > 0)) {
         wrong = "all weights are 0";
     }
-    if (wrong == NULL && !dist_of_pieces(d, pieces, t->count + (last > 0 ? 1 : 0))) {
-        wrong = NO_MEMORY;
+    if (wrong == NULL) {
+        dist_of_pieces(d, pieces, t->count + (last > 0 ? 1 : 0));
     }
     free(pieces);
     return wrong;
@@ -208,14 +209,9 @@ parse_pairs(struct pairs *t, const char *text, size_t len)
 static const char *
 parse_table(struct dist *d, const char *text, size_t len, double last)
 {
-    struct pairs t;
-    if (!pairs_init(&t, PIECES_MAX)) {
-        return NO_MEMORY;
-    }
+    struct pairs t = make_pairs(PIECES_MAX);
     const char *wrong = parse_pairs(&t, text, len);
-    if (wrong == NULL) {
-        wrong = dist_of_pairs(d, &t, last);
-    }
+    wrong = wrong != NULL ? wrong : dist_of_pairs(d, &t, last);
     free(t.first);
     return wrong;
 }
@@ -256,25 +252,19 @@ static const char *
 parse_file(struct dist *d, const char *path, size_t len)
 {
     struct numfile f;
-    char *name = strndup(path, len);
-    if (name == NULL) {
-        return NO_MEMORY;
-    }
+    char *name = alloc_checked(strndup(path, len));
     const char *wrong = numfile_read(&f, name);
     free(name);
     if (wrong != NULL) {
         return wrong;
     }
-    struct pairs t;
-    if (!pairs_init(&t, f.rows)) {
-        wrong = NO_MEMORY;
-    } else if (f.columns == 1) {
+    struct pairs t = make_pairs(f.rows);
+    if (f.columns == 1) {
         take_sample(&t, &f);
-        wrong = dist_of_pairs(d, &t, 0);
     } else {
         take_cdf(&t, &f);
-        wrong = dist_of_pairs(d, &t, 1);
     }
+    wrong = dist_of_pairs(d, &t, f.columns == 1 ? 0 : 1);
     free(t.first);
     numfile_fini(&f);
     return wrong;
@@ -320,7 +310,7 @@ parse_mix(struct dist *d, const char *text)
         p = *end == '+' ? end + 1 : NULL;
     }
     if (wrong == NULL) {
-        wrong = dist_of_pieces(d, pieces, count) ? NULL : NO_MEMORY;
+        dist_of_pieces(d, pieces, count);
     }
     for (unsigned i = 0; wrong != NULL && i < count; i++) {
         dist_fini(&pieces[i].law);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/work/duration.h"
 
 #define ABOVE_0 DBL_TRUE_MIN
 #define BELOW_1 (1 - DBL_EPSILON / 2)
@@ -99,4 +98,31 @@ form_take(const char **text, size_t *len, const char *prefix)
     *text += n;
     *len -= n;
     return true;
+}
+
+/* ---- duration ---------------------------------------------------------------------- */
+
+bool
+duration_parse(const char *text, size_t len, double *seconds)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+    size_t digits = len;
+    double value;
+    while (digits > 0 && strchr("umsh", text[digits - 1]) != NULL) {
+        digits--;
+    }
+    if (!num_double(text, digits, &value) || value < 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strlen(units[i].unit) == len - digits &&
+            memcmp(units[i].unit, text + digits, len - digits) == 0) {
+            *seconds = value * units[i].seconds;
+            return true;
+        }
+    }
+    return false;
 }

@@ -12,6 +12,14 @@
 
 #include "base/must.h"
 
+/* ---- duration ---------------------------------------------------------------------- */
+
+/* Lengths of time as people write them: "0.5", "250us", "10ms", "5s", "2m", "24h". Pure. */
+/* Seconds; false when it is none, or below 0. */
+must_check bool duration_parse(const char *text, size_t len, double *seconds);
+
+/* ---- form -------------------------------------------------------------------------- */
+
 #define FORM_ARGS_MAX 4
 #define FORM_CV_MAX 10
 #define FORM_EXPONENT_MAX 20

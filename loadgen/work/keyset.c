@@ -4,7 +4,8 @@
 #include "loadgen/work/keyset.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
+
+#include "base/alloc.h"
 
 #define SIZE_FIRST 1024
 
@@ -32,15 +33,12 @@ place_of(const struct keyset *s, uint64_t hash)
     return &s->places[at];
 }
 
-static bool
+static void
 grow(struct keyset *s)
 {
     struct keyset larger = *s;
     larger.size = s->size > 0 ? s->size * 2 : SIZE_FIRST;
-    larger.places = calloc(larger.size, sizeof *larger.places);
-    if (larger.places == NULL) {
-        return false;
-    }
+    larger.places = alloc_zeroed(larger.size, sizeof *larger.places);
     for (uint64_t i = 0; i < s->size; i++) {
         if (s->places[i] != 0) {
             *place_of(&larger, s->places[i]) = s->places[i];
@@ -48,7 +46,6 @@ grow(struct keyset *s)
     }
     free(s->places);
     *s = larger;
-    return true;
 }
 
 enum keyset_met
@@ -61,8 +58,8 @@ keyset_add(struct keyset *s, uint64_t hash)
     if (s->count == s->most) {
         return KEYSET_FULL;
     }
-    if (s->count >= s->size / 4 * 3 && !grow(s)) {
-        return KEYSET_SHORT;
+    if (s->count >= s->size / 4 * 3) {
+        grow(s);
     }
     *place_of(s, hash) = hash;
     s->count++;

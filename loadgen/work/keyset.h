@@ -23,7 +23,6 @@ enum keyset_met {
     KEYSET_NEW,   /* it is in the set now */
     KEYSET_KNOWN, /* it was in it before */
     KEYSET_FULL,  /* it is one more than `most` */
-    KEYSET_SHORT, /* memory is short */
 };
 
 void keyset_init(struct keyset *s, uint64_t most);

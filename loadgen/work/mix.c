@@ -70,7 +70,7 @@ add_word(const char *word, size_t len, double weights[MIX_VERBS])
 }
 
 const char *
-mix_parse(struct mix *m, const char *text)
+mix_parse(void *mix, const char *text)
 {
     double weights[MIX_VERBS] = {0}, sum = 0;
     for (const char *p = text; p != NULL;) {
@@ -88,7 +88,7 @@ mix_parse(struct mix *m, const char *text)
     if (!(sum > 0)) {
         return "the shares of a mix are all 0";
     }
-    build(m, weights, sum);
+    build(mix, weights, sum);
     return NULL;
 }
 

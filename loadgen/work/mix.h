@@ -32,7 +32,7 @@ struct mix {
 };
 
 /* Weights of any sum above 0. NULL, or a sentence saying what is wrong. */
-must_check const char *mix_parse(struct mix *m, const char *text);
+must_check const char *mix_parse(void *mix, const char *text);
 /* Gets and sets, the latter with this share, 0 to 1. */
 void mix_of_update(struct mix *m, double share);
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 
 #define ERR_MAX 512
@@ -55,14 +55,11 @@ add_row(struct numfile *f, size_t *room, const double *numbers, unsigned columns
     }
     f->columns = columns;
     if (f->rows == *room) {
-        *room = *room == 0 ? ROWS_FIRST : *room * 2;
-        double *more = f->rows < NUMFILE_ROWS_MAX
-                           ? realloc(f->values, *room * columns * sizeof *more)
-                           : NULL;
-        if (more == NULL) {
+        if (f->rows >= NUMFILE_ROWS_MAX) {
             return "too many numbers for the memory";
         }
-        f->values = more;
+        *room = *room == 0 ? ROWS_FIRST : *room * 2;
+        f->values = alloc_more(f->values, *room, columns * sizeof *f->values);
     }
     memcpy(f->values + f->rows++ * columns, numbers, columns * sizeof *numbers);
     return NULL;

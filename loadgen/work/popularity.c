@@ -193,8 +193,9 @@ static const struct form_table laws =
                "hotset:KEYS:REQUESTS, normal, seq, etc or cdf:FILE");
 
 const char *
-popularity_parse(struct popularity *p, const char *text)
+popularity_parse(void *popularity, const char *text)
 {
+    struct popularity *p = popularity;
     size_t len = strlen(text);
     *p = (struct popularity){.law = POPULARITY_UNIFORM};
     return form_take(&text, &len, "cdf:") ? parse_points(p, text)

@@ -52,7 +52,7 @@ struct popularity {
 /* "uniform", "zipf:EXPONENT", "zipf-ordered:EXPONENT", "latest[:EXPONENT]",
  * "hotset:KEYS:REQUESTS", "normal[:SD]", "seq", "etc", "cdf:FILE" (lines of a share of keys and
  * the share of requests that they get). NULL, or a sentence saying what is wrong. */
-must_check const char *popularity_parse(struct popularity *p, const char *text);
+must_check const char *popularity_parse(void *popularity, const char *text);
 /* Call once the number of keys (> 0) is known, before drawing. */
 void popularity_init(struct popularity *p, uint64_t keys);
 

@@ -4,9 +4,9 @@
 #include "loadgen/work/schedule.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/work/form.h"
 
 #define LEAD_POINTS 4
@@ -107,10 +107,7 @@ schedule_settle(struct schedule *s, const struct schedule *from,
 {
     must(from->count > 0 && run->quiet_s <= run->lead_s && run->time_s > 0);
     *s = (struct schedule){.is_periodic = from->is_periodic};
-    s->points = calloc(from->count + LEAD_POINTS, sizeof *s->points);
-    if (s->points == NULL) {
-        return "out of memory for the schedule";
-    }
+    s->points = alloc_zeroed(from->count + LEAD_POINTS, sizeof *s->points);
     put_points(s, from, run);
     const char *wrong = sum_up(s, run);
     if (wrong != NULL) {

@@ -46,7 +46,7 @@ struct schedule {
  * rate from then on). Rates are N[k|m] a second or N%; times seconds, or N with us, ms, s, m
  * or h. NULL, or a sentence saying what is wrong, perhaps in a buffer that the next call
  * overwrites; then there is nothing to free. */
-must_check const char *schedule_parse(struct schedule *s, const char *text);
+must_check const char *schedule_parse(void *schedule, const char *text);
 void schedule_fini(struct schedule *s);
 /* False when it says nothing but the rate given elsewhere. */
 bool schedule_varies(const struct schedule *s);

@@ -6,21 +6,19 @@
 #include "loadgen/work/schedule.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/work/form.h"
 
 #define SINE_LINES 720
 #define HOURS 24
-#define NO_MEMORY "out of memory for the schedule"
 
-static bool
+static void
 alloc_points(struct schedule *s, unsigned count, bool is_periodic)
 {
-    s->points = calloc(count, sizeof *s->points);
+    s->points = alloc_zeroed(count, sizeof *s->points);
     s->is_periodic = is_periodic;
-    return s->points != NULL;
 }
 
 static void
@@ -51,10 +49,8 @@ is_pair(const struct form_args *a, bool *is_share)
 static const char *
 make_const(void *into, const struct form_args *a)
 {
-    if (a->count > 0 && !alloc_points(into, 1, false)) {
-        return NO_MEMORY;
-    }
     if (a->count > 0) {
+        alloc_points(into, 1, false);
         add_point(into, 0, a->value[0], a->is_share[0]);
     }
     return NULL;
@@ -67,9 +63,7 @@ make_ramp(void *into, const struct form_args *a)
     if (!is_pair(a, &is_share)) {
         return a->form->usage;
     }
-    if (!alloc_points(into, 2, false)) {
-        return NO_MEMORY;
-    }
+    alloc_points(into, 2, false);
     add_point(into, 0, a->value[0], is_share);
     add_point(into, a->value[2], a->value[1], is_share);
     return NULL;
@@ -90,9 +84,7 @@ add_steps(struct schedule *s, const struct form_args *a, unsigned at, double tim
     }
     unsigned steps = (unsigned)n + 1;
     unsigned levels = !is_periodic ? steps : steps > 1 ? 2 * (steps - 1) : 1;
-    if (!alloc_points(s, 2 * levels, is_periodic)) {
-        return NO_MEMORY;
-    }
+    alloc_points(s, 2 * levels, is_periodic);
     up = a->value[1] >= low ? up : -up;
     for (unsigned i = 0; i < levels; i++) {
         unsigned level = i < steps ? i : levels - i;
@@ -117,9 +109,7 @@ make_qtriangle(void *into, const struct form_args *a)
 static const char *
 make_square(void *into, const struct form_args *a)
 {
-    if (!alloc_points(into, 4, true)) {
-        return NO_MEMORY;
-    }
+    alloc_points(into, 4, true);
     double period_s = a->value[2], duty = a->value[3];
     double at_s = add_level(into, 0, a->value[1], a->is_share[1], period_s * duty);
     add_level(into, at_s, a->value[0], a->is_share[0], period_s - at_s);
@@ -135,9 +125,7 @@ make_wave(void *into, const struct form_args *a)
     if (!is_pair(a, &is_share)) {
         return a->form->usage;
     }
-    if (!alloc_points(into, lines + 1, true)) {
-        return NO_MEMORY;
-    }
+    alloc_points(into, lines + 1, true);
     for (unsigned i = 0; i <= lines; i++) {
         double part = (double)i / lines, up = (1 - cos(2 * M_PI * part)) / 2;
         add_point(into, part * a->value[2], a->value[0] * (1 - up) + a->value[1] * up,
@@ -163,9 +151,7 @@ make_etc_day(void *into, const struct form_args *a)
     };
     struct schedule *s = into;
     double day_s = a->count > 0 ? a->value[0] : 1, sum = 0;
-    if (!alloc_points(s, HOURS + 1, true)) {
-        return NO_MEMORY;
-    }
+    alloc_points(s, HOURS + 1, true);
     s->is_stretched = a->count == 0;
     for (unsigned i = 0; i < HOURS; i++) {
         sum += (1 - gaps[i].shape) / gaps[i].scale;
@@ -205,8 +191,8 @@ parse_file(struct schedule *s, const char *path)
         return wrong;
     }
     wrong = check_rows(&f);
-    if (wrong == NULL && !alloc_points(s, 2 * (unsigned)f.rows, false)) {
-        wrong = NO_MEMORY;
+    if (wrong == NULL) {
+        alloc_points(s, 2 * (unsigned)f.rows, false);
     }
     for (size_t i = 0; wrong == NULL && i < f.rows; i++) {
         double rate = f.values[2 * i + 1];
@@ -242,8 +228,9 @@ static const struct form_table shapes = FORM_TABLE(
     "schedules are const ramp steps square triangle qtriangle sine etc-day file");
 
 const char *
-schedule_parse(struct schedule *s, const char *text)
+schedule_parse(void *schedule, const char *text)
 {
+    struct schedule *s = schedule;
     size_t len = strlen(text);
     *s = (struct schedule){.count = 0};
     return form_take(&text, &len, "file:") ? parse_file(s, text)

@@ -5,9 +5,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/work/trace_file.h"
 
 #define BUFFER 262144
@@ -30,9 +30,10 @@ struct trace {
 /* ---- words ---------------------------------------------------------------------------- */
 
 const char *
-trace_format_parse(struct trace_conf *conf, const char *text)
+trace_format_parse(void *trace_conf, const char *text)
 {
     static const char csv[] = "csv:";
+    struct trace_conf *conf = trace_conf;
     static const struct {
         const char *name;
         enum trace_format format;
@@ -57,10 +58,11 @@ trace_format_parse(struct trace_conf *conf, const char *text)
 }
 
 const char *
-trace_bad_parse(struct trace_conf *conf, const char *text)
+trace_bad_parse(void *skips_bad, const char *text)
 {
-    conf->skips_bad = strcmp(text, "skip") == 0;
-    return conf->skips_bad || strcmp(text, "error") == 0
+    bool *skips = skips_bad;
+    *skips = strcmp(text, "skip") == 0;
+    return *skips || strcmp(text, "error") == 0
                ? NULL
                : "lines that make no sense are an error (error) or passed over (skip)";
 }
@@ -287,8 +289,7 @@ begin(struct trace *t)
 const char *
 trace_open(struct trace **trace, const struct trace_conf *conf, char err[TRACE_ERR_MAX])
 {
-    struct trace *t = calloc(1, sizeof *t);
-    must(t != NULL);
+    struct trace *t = alloc_zeroed(1, sizeof *t);
     t->conf = *conf;
     const char *wrong =
         trace_file_open(&t->file, conf->opened != NULL ? conf->opened : conf->path);

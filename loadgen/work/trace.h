@@ -148,9 +148,9 @@ enum trace_status {
 struct trace;
 
 /* "auto", "twitter", "cachelib", "csv:COLUMNS", "binary". NULL, or a sentence. */
-must_check const char *trace_format_parse(struct trace_conf *conf, const char *text);
+must_check const char *trace_format_parse(void *conf, const char *text);
 /* "error", "skip": skips_bad. NULL, or a sentence. */
-must_check const char *trace_bad_parse(struct trace_conf *conf, const char *text);
+must_check const char *trace_bad_parse(void *skips_bad, const char *text);
 /* A line for each kind of thing that was met, none for nothing. */
 void trace_notes_print(const struct trace_notes *n, const char *path, FILE *out);
 

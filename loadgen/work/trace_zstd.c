@@ -4,9 +4,10 @@
 #include "loadgen/work/trace_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+
+#include "base/alloc.h"
 
 #define BLOCK 131072
 #define WINDOW_LOG_MAX 27 /* 128 MB: what zstd -d takes without being told */
@@ -33,8 +34,7 @@ close_stream(struct trace_zstd **z)
 static const char *
 open_stream(struct trace_zstd **z, bool writes)
 {
-    *z = calloc(1, sizeof **z);
-    must(*z != NULL);
+    *z = alloc_zeroed(1, sizeof **z);
     (*z)->in.src = (*z)->block;
     (*z)->is_between = true;
     if (writes) {

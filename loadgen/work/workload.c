@@ -4,9 +4,9 @@
 #include "loadgen/work/workload.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 
 /* Fixed, not the run's seed: a client must find what another has loaded. */
@@ -228,20 +228,16 @@ workload_has_same_records(const struct workload *a, const struct workload *b)
            dist_is_same(&a->conf.expiry, &b->conf.expiry);
 }
 
-bool
+void
 workload_open(struct workload *w)
 {
     size_t len = workload_value_len_max(w) + CONTENT_WINDOW;
     struct rng rng;
-    w->content = malloc(len);
-    if (w->content == NULL) {
-        return false;
-    }
+    w->content = alloc_bytes(len);
     rng_init(&rng, CONTENT_SEED, 0);
     for (size_t i = 0; i < len; i++) {
         w->content[i] = (char)('a' + rng_below(&rng, 26));
     }
-    return true;
 }
 
 void

@@ -101,8 +101,8 @@ must_check const char *workload_init(struct workload *w,
                                      const struct workload_conf *conf);
 /* Whether the records of both have the same keys, values and times to live. */
 bool workload_has_same_records(const struct workload *a, const struct workload *b);
-/* Makes the bytes of values. False when memory is short. */
-must_check bool workload_open(struct workload *w);
+/* Makes the bytes of values. */
+void workload_open(struct workload *w);
 void workload_close(struct workload *w);
 
 /* The key that incr may use in place of this one. */

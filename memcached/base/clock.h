@@ -26,6 +26,16 @@ clock_seconds(double seconds)
     return (nsec_t)(seconds * (double)NSEC_PER_SEC);
 }
 
+/* `first`, doubled so many times, `most` at most. */
+static inline nsec_t
+clock_doubled(nsec_t first, unsigned times, nsec_t most)
+{
+    while (times-- > 0 && first < most) {
+        first *= 2;
+    }
+    return first < most ? first : most;
+}
+
 /* Wall time in seconds since 1970, shift included. */
 int64_t clock_wall(void);
 

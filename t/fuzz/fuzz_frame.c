@@ -44,7 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool is_ready;
     if (!is_ready) {
-        must(counters_init(&sum));
+        counters_init(&sum);
         is_ready = true;
     }
     if (size < 2) {

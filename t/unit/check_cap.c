@@ -3,14 +3,14 @@
  *
  * How much a process may move: never more than its rate and one burst, and no less.
  */
-#include "loadgen/drive/cap.h"
+#include "loadgen/drive/pacing.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define START (100 * NSEC_PER_SEC)
 
-START_TEST(without_limits)
+TEST(without_limits)
 {
     struct cap c;
     cap_init(&c, 0, 0);
@@ -21,10 +21,9 @@ START_TEST(without_limits)
     cap_init(&c, 1, 0);
     ck_assert(cap_is_on(&c));
 }
-END_TEST
 
 /* Whoever does as told moves the rate, and the burst once, however unevenly. */
-START_TEST(the_rate_is_held)
+TEST(the_rate_is_held)
 {
     static const struct {
         double requests, bytes;
@@ -54,9 +53,8 @@ START_TEST(the_rate_is_held)
         ck_assert_msg(most < 1.03 && most > .98, "rate %u: %g of it", i, most);
     }
 }
-END_TEST
 
-START_TEST(a_pause_is_made_up_for_once)
+TEST(a_pause_is_made_up_for_once)
 {
     struct cap c;
     cap_init(&c, 1000, 0);
@@ -66,9 +64,8 @@ START_TEST(a_pause_is_made_up_for_once)
     ck_assert_uint_le(cap_spend(&c, 1000, 0, later), later);
     ck_assert_uint_eq(cap_spend(&c, 1, 0, later), later + NSEC_PER_MSEC);
 }
-END_TEST
 
-START_TEST(whoever_holds_can_be_ended)
+TEST(whoever_holds_can_be_ended)
 {
     struct cap c;
     atomic_bool stop = true;
@@ -80,19 +77,4 @@ START_TEST(whoever_holds_can_be_ended)
     cap_init(&c, 100, 0);
     nsec_t until = cap_hold(&c, 105, 0, UINT64_MAX, NULL);
     ck_assert_uint_ge(until, begin + 50 * NSEC_PER_MSEC);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("cap");
-    TCase *tc = tcase_create("cap");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, without_limits);
-    tcase_add_test(tc, the_rate_is_held);
-    tcase_add_test(tc, a_pause_is_made_up_for_once);
-    tcase_add_test(tc, whoever_holds_can_be_ended);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

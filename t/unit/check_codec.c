@@ -6,7 +6,7 @@
  */
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/workload.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,7 +149,7 @@ static const struct {
     {&codec_http, CODEC_GET, 1, BYTES("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")},
 };
 
-START_TEST(test_requests)
+TEST_LOOP(test_requests, COUNT(requests))
 {
     char buf[1024];
     ck_assert(requests[_i].codec->verbs & CODEC_BIT(requests[_i].verb));
@@ -157,10 +157,9 @@ START_TEST(test_requests)
     ck_assert_uint_eq(n, requests[_i].len);
     ck_assert_mem_eq(buf, requests[_i].bytes, n);
 }
-END_TEST
 
 /* A get that was prepared is the one that is written piece by piece. */
-START_TEST(test_stencil)
+TEST(test_stencil)
 {
     char key[CLIENT_KEY_MAX], pieces[1024], whole[1024];
     const struct codec_get get = {CODEC_GET, 1, NULL};
@@ -179,10 +178,9 @@ START_TEST(test_stencil)
         }
     }
 }
-END_TEST
 
 /* A time to live of 0 is for ever; the EXPIRE of Redis would take it for the past. */
-START_TEST(test_touch_for_ever)
+TEST(test_touch_for_ever)
 {
     static const struct {
         const struct codec *codec;
@@ -199,10 +197,9 @@ START_TEST(test_touch_for_ever)
         ck_assert_mem_eq(buf, rows[i].bytes, strlen(rows[i].bytes));
     }
 }
-END_TEST
 
 /* What else a value says about its key: nothing, unless it is asked for. */
-START_TEST(test_leases)
+TEST(test_leases)
 {
     static const struct {
         unsigned keys;
@@ -243,10 +240,9 @@ START_TEST(test_leases)
         ck_assert_uint_eq(reply.cas, 9);
     }
 }
-END_TEST
 
 /* Every request of every protocol fits the room that its caller leaves. */
-START_TEST(test_room)
+TEST(test_room)
 {
     static char buf[CODEC_AUTH_ROOM + 4 * CLIENT_REQUEST_ROOM];
     char key[CLIENT_KEY_MAX], text[CODEC_AUTH_MAX + 1];
@@ -289,10 +285,9 @@ START_TEST(test_room)
     }
     ck_assert_ptr_null(codec_find("nonsense"));
 }
-END_TEST
 
 /* What each protocol can; options and connections ask for nothing else. */
-START_TEST(test_capabilities)
+TEST_LOOP(test_capabilities, 5)
 {
     static const struct {
         const char *name;
@@ -313,10 +308,9 @@ START_TEST(test_capabilities)
     ck_assert_int_eq(c->has_leases, rows[_i].leases);
     ck_assert_int_eq(c->has_lone_secret, rows[_i].lone_secret);
 }
-END_TEST
 
 /* What a server that speaks another protocol begins with names that protocol. */
-START_TEST(test_guess)
+TEST(test_guess)
 {
     static const struct {
         const char *bytes;
@@ -337,7 +331,6 @@ START_TEST(test_guess)
         ck_assert_pstr_eq(codec_guess(all[i].bytes, all[i].len), all[i].words);
     }
 }
-END_TEST
 
 /* ---- replies ----------------------------------------------------------------------- */
 
@@ -608,7 +601,7 @@ check_reply(int row, const struct told *t)
                   replies[row].codec->name, row, t->text, replies[row].expected);
 }
 
-START_TEST(test_cut_in_two)
+TEST_LOOP(test_cut_in_two, COUNT(replies))
 {
     const struct codec *codec = replies[_i].codec;
     struct codec_expect expect = {replies[_i].verb, replies[_i].keys};
@@ -624,9 +617,8 @@ START_TEST(test_cut_in_two)
         check_reply(_i, &t);
     }
 }
-END_TEST
 
-START_TEST(test_byte_by_byte)
+TEST_LOOP(test_byte_by_byte, COUNT(replies))
 {
     const struct codec *codec = replies[_i].codec;
     struct codec_expect expect = {replies[_i].verb, replies[_i].keys};
@@ -640,10 +632,9 @@ START_TEST(test_byte_by_byte)
     }
     check_reply(_i, &t);
 }
-END_TEST
 
 /* A line without end is given up; the parser stays broken. */
-START_TEST(test_endless_line)
+TEST(test_endless_line)
 {
     static const struct codec *const lines[] = {&codec_ascii, &codec_meta, &codec_redis,
                                                 &codec_http};
@@ -659,25 +650,4 @@ START_TEST(test_endless_line)
         ck_assert_str_eq(t.text, "desync");
         ck_assert(!feed(lines[i], &p, &expect, BYTES("\r\nEND\r\n"), &t));
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("codec");
-    TCase *tc = tcase_create("codec");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_requests, 0, COUNT(requests));
-    tcase_add_test(tc, test_stencil);
-    tcase_add_test(tc, test_touch_for_ever);
-    tcase_add_test(tc, test_leases);
-    tcase_add_test(tc, test_room);
-    tcase_add_loop_test(tc, test_capabilities, 0, 5);
-    tcase_add_test(tc, test_guess);
-    tcase_add_loop_test(tc, test_cut_in_two, 0, COUNT(replies));
-    tcase_add_loop_test(tc, test_byte_by_byte, 0, COUNT(replies));
-    tcase_add_test(tc, test_endless_line);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define REPLY_MAX 10000
 #define REQUESTS 4
@@ -24,7 +24,7 @@ static size_t reply_len;
 static void
 setup(void)
 {
-    ck_assert(dgram_init(&d, REPLY_MAX, REQUESTS));
+    dgram_init(&d, REPLY_MAX, REQUESTS);
 }
 
 static void
@@ -63,7 +63,9 @@ expect_reply(const char *bytes, size_t len)
     ck_assert_mem_eq(reply, bytes, len);
 }
 
-START_TEST(test_header)
+FIXTURE(setup, teardown);
+
+TEST(test_header)
 {
     char header[DGRAM_HEADER];
     uint16_t id;
@@ -73,19 +75,17 @@ START_TEST(test_header)
     ck_assert_uint_eq(id, 0xfe01);
     ck_assert(!dgram_id(header, DGRAM_HEADER - 1, &id));
 }
-END_TEST
 
-START_TEST(test_one_part)
+TEST(test_one_part)
 {
     ck_assert_int_eq(take(7, 0, 1, "END\r\n", 5), DGRAM_WHOLE);
     expect_reply("END\r\n", 5);
     ck_assert_int_eq(take(7, 0, 1, "END\r\n", 5),
                      DGRAM_WHOLE); /* the caller knows better */
 }
-END_TEST
 
 /* Several replies at once, each in parts of odd lengths, all parts shuffled and some twice. */
-START_TEST(test_any_order)
+TEST(test_any_order)
 {
     struct part {
         unsigned reply, number, total;
@@ -133,9 +133,8 @@ START_TEST(test_any_order)
         }
     }
 }
-END_TEST
 
-START_TEST(test_bad)
+TEST(test_bad)
 {
     static char large[DGRAM_PART_MAX];
     size_t most = DGRAM_PART_MAX - DGRAM_HEADER;
@@ -150,10 +149,9 @@ START_TEST(test_bad)
     ck_assert_int_eq(take(1, 0, 2, large, most), DGRAM_PART);
     ck_assert_int_eq(take(1, PARTS_MAX - 1, PARTS_MAX, "x", 1), DGRAM_BAD); /* or of 2? */
 }
-END_TEST
 
 /* Parts of a reply that is over are not those of the next with its number. */
-START_TEST(test_forgets)
+TEST(test_forgets)
 {
     static const char *const bytes[] = {"12", "34"};
     for (unsigned how = 0; how < 4; how++) {
@@ -178,10 +176,9 @@ START_TEST(test_forgets)
         expect_reply("1234", 4);
     }
 }
-END_TEST
 
 /* More replies in pieces than there is room for: one is forgotten, the others are not. */
-START_TEST(test_no_room)
+TEST(test_no_room)
 {
     for (unsigned id = 0; id <= REQUESTS; id++) {
         ck_assert_int_eq(take(id, 0, 2, "a", 1), DGRAM_PART);
@@ -191,22 +188,4 @@ START_TEST(test_no_room)
         expect_reply("ab", 2);
     }
     ck_assert_int_eq(take(0, 1, 2, "b", 1), DGRAM_PART);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("dgram");
-    TCase *tc = tcase_create("dgram");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, test_header);
-    tcase_add_test(tc, test_one_part);
-    tcase_add_test(tc, test_any_order);
-    tcase_add_test(tc, test_bad);
-    tcase_add_test(tc, test_forgets);
-    tcase_add_test(tc, test_no_room);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

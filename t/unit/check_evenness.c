@@ -14,7 +14,7 @@ static struct evenness_log log_;
 static void
 set_up(void)
 {
-    ck_assert(evenness_log_init(&log_, CONNS));
+    evenness_log_init(&log_, CONNS);
     for (unsigned i = 0; i < CONNS; i++) {
         log_.server[i] = i % 2;
     }
@@ -37,7 +37,7 @@ FIXTURE(set_up, tear_down);
 TEST(test_connections)
 {
     struct evenness *s = evenness_create(2);
-    ck_assert(evenness_add(s, &log_));
+    evenness_add(s, &log_);
     ck_assert_uint_eq(s->conns_len, 4);
     struct evenness_range requests = evenness_range(s, EVENNESS_REQUESTS);
     ck_assert_uint_eq(requests.min, 100);
@@ -56,13 +56,13 @@ TEST(test_servers)
 {
     SCOPED(evenness_destroy)
     struct evenness *s = evenness_create(2), *sum = evenness_create(2);
-    ck_assert(evenness_add(s, &log_));
+    evenness_add(s, &log_);
     ck_assert_uint_eq(hist_count(s->servers[0]), 400);
     ck_assert_uint_eq(hist_count(s->servers[1]), 600);
     ck_assert_uint_lt(hist_quantile(s->servers[0], .99), 11000);
     ck_assert_uint_gt(hist_quantile(s->servers[1], .99), 900000);
-    ck_assert(evenness_merge(sum, s));
-    ck_assert(evenness_merge(sum, s));
+    evenness_merge(sum, s);
+    evenness_merge(sum, s);
     ck_assert_uint_eq(sum->conns_len, 8);
     ck_assert_uint_eq(hist_count(sum->servers[1]), 1200);
 }
@@ -73,10 +73,10 @@ TEST(test_nothing)
     ck_assert_uint_eq(evenness_range(s, EVENNESS_P99).max, 0);
     evenness_log_reset(&log_);
     log_.server[1] = log_.server[3] = 0;
-    ck_assert(evenness_add(s, &log_));
+    evenness_add(s, &log_);
     ck_assert_uint_eq(s->conns_len, 0);
     evenness_log_record(&log_, CONNS, 1); /* one too many is not looked at */
-    ck_assert(evenness_add(s, &log_));
+    evenness_add(s, &log_);
     ck_assert_uint_eq(s->conns_len, 0);
     evenness_destroy(&s);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "loadgen/search/search.h"
 
 #define CLASSES 2
@@ -67,7 +67,7 @@ static void
 make_series(struct result *r)
 {
     const struct counters *counters[] = {&r->total};
-    r->series = series_create(NSEC_PER_SEC);
+    r->series = series_create(NSEC_PER_SEC, false);
     ck_assert_ptr_nonnull(r->series);
     series_start(r->series, NSEC_PER_SEC);
     for (unsigned i = 1; i <= 50; i++) {
@@ -83,12 +83,12 @@ make_evenness(struct result *r)
 {
     struct evenness_log log;
     r->evenness = evenness_create(2);
-    ck_assert(r->evenness != NULL && evenness_log_init(&log, 4));
+    evenness_log_init(&log, 4);
     for (unsigned i = 0; i < 400; i++) {
         log.server[i % 4] = i % 2;
         evenness_log_record(&log, i % 4, (i % 4 + 1) * (50 + i % 9) * NSEC_PER_USEC);
     }
-    ck_assert(evenness_add(r->evenness, &log));
+    evenness_add(r->evenness, &log);
     evenness_log_fini(&log);
 }
 
@@ -107,7 +107,7 @@ make_servers(void)
         for (unsigned k = 0; k < SERVER_STATS; k++) {
             sample.values[k] = (i + 1) * (k + 0.5);
         }
-        ck_assert(server_stats_add(result.server_stats, &sample));
+        server_stats_add(result.server_stats, &sample);
     }
 }
 
@@ -216,7 +216,7 @@ put_all(FILE *out)
         PUT("scan row", report_scan_row(&result, &options, 345, to));
     }
     options.format = FORMAT_TEXT;
-    options.scans = true;
+    options.scan.is_given = true;
     PUT("csv head of a scan", report_csv_head(&options, to));
     PUT("csv rows of a scan", report_csv_rows(&result, &options, 123, to));
 }
@@ -253,7 +253,8 @@ put_lone(FILE *out)
                                         "--percentiles=50,95,99,99.9"};
     static struct until until;
     parse(words, sizeof words / sizeof words[0]);
-    ck_assert(result_init_classes(&result, 1, 1) && result_init(&result.classes[0], 1));
+    result_init(&result, 1, 1);
+    result_init(&result.classes[0], 1, 0);
     ck_assert_ptr_null(until_parse(&until, "p99:5%,p50:1%,n:10"));
     struct result *c = &result.classes[0];
     c->name = "all";
@@ -262,7 +263,7 @@ put_lone(FILE *out)
     c->slo = options.classes[0].slo;
     make_series(c);
     make_evenness(c);
-    ck_assert(result_add_class(&result, c, 0));
+    result_add_class(&result, c, 0);
     result.gap_each = 2;
     result.series = c->series;
     result.evenness = c->evenness;
@@ -305,10 +306,10 @@ put_classes(FILE *out)
                                         "--class=small:{qps=100 slo=p50:1us}",
                                         "--class=large:{update=1}"};
     parse(words, sizeof words / sizeof words[0]);
-    ck_assert(result_init_classes(&result, CLASSES, CLASSES));
+    result_init(&result, CLASSES, CLASSES);
     for (unsigned i = 0; i < CLASSES; i++) {
         struct result *c = &result.classes[i];
-        ck_assert(result_init(c, 1));
+        result_init(c, 1, 0);
         count_requests(c, 100);
         c->name = options.classes[i].name;
         c->is_open = i == 0;
@@ -326,7 +327,7 @@ put_classes(FILE *out)
         counters_censored(t, &t->lost, NSEC_PER_MSEC);
         ctr_add(&t->closed, 2);
         ctr_add(&t->unserved, 1);
-        ck_assert(result_add_class(&result, c, i));
+        result_add_class(&result, c, i);
     }
     result.was_interrupted = true;
     make_agents(true);
@@ -348,16 +349,17 @@ put_empty(FILE *out)
 {
     static const char *const words[] = {"mcload"};
     parse(words, 1);
-    ck_assert(result_init_classes(&result, 1, 1) && result_init(&result.classes[0], 1));
+    result_init(&result, 1, 1);
+    result_init(&result.classes[0], 1, 0);
     result.classes[0].name = "all";
-    ck_assert(result_add_class(&result, &result.classes[0], 0));
+    result_add_class(&result, &result.classes[0], 0);
     result_judge(&result);
     put_all(out);
     result_fini(&result);
     options_fini(&options);
 }
 
-START_TEST(test_golden)
+TEST(test_golden)
 {
     char *text, path[512];
     size_t len;
@@ -383,16 +385,4 @@ START_TEST(test_golden)
     ck_assert(golden != NULL || at == len);
     fclose(f);
     free(text);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("golden");
-    TCase *tc = tcase_create("golden");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, test_golden);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

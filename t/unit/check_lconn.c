@@ -5,7 +5,7 @@
  * they are cut, and what must not pass for an answer. The other end is a socket pair.
  */
 #include "loadgen/wire/lconn.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,11 @@ set_up(void)
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
     ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
-    ck_assert(workload_open(&workload));
+    workload_open(&workload);
     codec_stencil_init(&stencil, &codec_ascii, workload.key_len);
     struct lconn_conf lc = {&codec_ascii, &target,  0,    DEPTH,
                             &workload,    &stencil, NULL, false};
-    ck_assert(lconn_init(&conn, &lc));
+    lconn_init(&conn, &lc);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.link.fd = pair[0];
     conn.state = LCONN_UP;
@@ -122,7 +122,9 @@ feed(const char *bytes, size_t cut)
     return last;
 }
 
-START_TEST(test_requests_on_the_wire)
+FIXTURE(set_up, tear_down);
+
+TEST(test_requests_on_the_wire)
 {
     char got[256];
     push_get(0, 77, 999, 0);
@@ -135,9 +137,8 @@ START_TEST(test_requests_on_the_wire)
     ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
     ck_assert_mem_eq(got, expected, (size_t)len);
 }
-END_TEST
 
-START_TEST(test_stamps)
+TEST(test_stamps)
 {
     push_get(1, 2, 3, 100);
     push_get(4, 5, 6, 110);
@@ -159,9 +160,8 @@ START_TEST(test_stamps)
     ck_assert_uint_eq(done.op.issued, 170);
     ck_assert_ptr_null(lconn_oldest(&conn));
 }
-END_TEST
 
-START_TEST(test_room)
+TEST(test_room)
 {
     ck_assert(lconn_has_room(&conn, DEPTH));
     for (int turn = 0; turn < 10; turn++) { /* around the ring */
@@ -179,7 +179,6 @@ START_TEST(test_room)
     lconn_down(&conn);
     ck_assert(!lconn_has_room(&conn, DEPTH));
 }
-END_TEST
 
 /* Hits are values of keys asked for, in order, misses left out. */
 static const struct {
@@ -205,7 +204,7 @@ static const struct {
     {"hello\r\n", REPLY_BROKEN, 0},
 };
 
-START_TEST(test_replies_to_get)
+TEST_LOOP(test_replies_to_get, (int)(sizeof replies / sizeof replies[0]))
 {
     size_t len = strlen(replies[_i].bytes);
     for (size_t cut = 0; cut <= len; cut++) {
@@ -223,10 +222,9 @@ START_TEST(test_replies_to_get)
         ck_assert_uint_eq(conn.count, 0);
     }
 }
-END_TEST
 
 /* Bytes of the values that came, however they came; not those of the reply before. */
-START_TEST(test_value_bytes)
+TEST(test_value_bytes)
 {
     static const char two[] = "VALUE k0001 0 4\r\nabcd\r\nVALUE k0003 0 7\r\nabcdefg\r\n"
                               "END\r\n";
@@ -245,9 +243,8 @@ START_TEST(test_value_bytes)
         ck_assert_uint_eq(done.value_bytes, 0);
     }
 }
-END_TEST
 
-START_TEST(test_replies_to_set)
+TEST(test_replies_to_set)
 {
     static const struct {
         const char *bytes;
@@ -265,7 +262,6 @@ START_TEST(test_replies_to_set)
         ck_assert_int_eq(feed(rows[i].bytes, 3).outcome, rows[i].outcome);
     }
 }
-END_TEST
 
 /* The other verbs: on the wire, and the answers that are theirs. */
 static const struct {
@@ -291,7 +287,7 @@ static const struct {
     {CODEC_GETS, "gets k0005\r\n", "END\r\n", REPLY_GOOD, true},
 };
 
-START_TEST(test_orders)
+TEST_LOOP(test_orders, ROWS(orders))
 {
     char got[256], expected[256];
     push_one(orders[_i].verb, 5, THEN_NOTHING, false);
@@ -310,10 +306,9 @@ START_TEST(test_orders)
     }
     ck_assert_uint_eq(conn.followups.count, 0);
 }
-END_TEST
 
 /* A cas follows a gets that hit, with its number; a set follows the get of an rmw. */
-START_TEST(test_followups)
+TEST(test_followups)
 {
     char got[256], expected[256];
     push_one(CODEC_GETS, 7, THEN_CAS, false);
@@ -337,11 +332,10 @@ START_TEST(test_followups)
     ck_assert_mem_eq(got, expected, (size_t)len);
     ck_assert_int_eq(feed("STORED\r\nSTORED\r\n", 3).outcome, REPLY_GOOD);
 }
-END_TEST
 
 /* Read-through: a set for each key missed, wherever in the get it stood; lost with the
  * connection. Never more than there is room for. */
-START_TEST(test_fills)
+TEST(test_fills)
 {
     workload.conf.fills = true;
     push_get(1, 2, 3, 0);
@@ -365,7 +359,6 @@ START_TEST(test_fills)
     lconn_down(&conn);
     ck_assert_uint_eq(conn.followups.count, 0);
 }
-END_TEST
 
 /* ---- what is left to the caller ------------------------------------------------------- */
 
@@ -385,7 +378,7 @@ make_deferring(bool leases)
                             false};
     int pair[2];
     close(peer);
-    ck_assert(lconn_init(&conn, &lc));
+    lconn_init(&conn, &lc);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.link.fd = pair[0];
     conn.state = LCONN_UP;
@@ -401,7 +394,7 @@ is_missed(unsigned i, uint64_t key, enum missed_need need, uint64_t cas, unsigne
     ck_assert_uint_eq(conn.followups.missed[i].tries, tries);
 }
 
-START_TEST(test_deferred)
+TEST(test_deferred)
 {
     make_deferring(false);
     push_get(1, 2, 3, 0);
@@ -427,9 +420,8 @@ START_TEST(test_deferred)
     lconn_down(&conn);
     ck_assert_uint_eq(conn.followups.count, 0);
 }
-END_TEST
 
-START_TEST(test_leased)
+TEST(test_leased)
 {
     char got[128];
     static const char expected[] = "mg k0001 k f v c q N10\r\nmg k0002 k f v c q N10\r\n"
@@ -476,10 +468,9 @@ START_TEST(test_leased)
     ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.hits, 0);
 }
-END_TEST
 
 /* Values are compared with what their keys have: length and content, however cut. */
-START_TEST(test_verified)
+TEST(test_verified)
 {
     char good[128], wrong[128], brief[128];
     const char *v = workload_value(&workload, 5);
@@ -504,10 +495,9 @@ START_TEST(test_verified)
         }
     }
 }
-END_TEST
 
 /* Of a value in chunks the length is known at its end only. */
-START_TEST(test_verified_chunks)
+TEST(test_verified_chunks)
 {
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     char good[128], brief[128], lengthy[128], request[128];
@@ -535,10 +525,9 @@ START_TEST(test_verified_chunks)
         }
     }
 }
-END_TEST
 
 /* What comes without or before a request is no answer to one. */
-START_TEST(test_reply_to_nothing)
+TEST(test_reply_to_nothing)
 {
     ck_assert_int_eq(feed("END\r\n", 0).outcome, REPLY_BROKEN);
     push_get(1, 2, 3, 0);
@@ -548,10 +537,9 @@ START_TEST(test_reply_to_nothing)
     codec_parser_init(&conn.reply.parser);
     ck_assert_int_eq(feed("END\r\nEND\r\n", 5).outcome, REPLY_BROKEN);
 }
-END_TEST
 
 /* What a connection begins with: its reply is nobody's outcome, unless it is a refusal. */
-START_TEST(test_greeting)
+TEST(test_greeting)
 {
     static const struct lconn_auth auth = {"set auth 0 0 3\r\nu p\r\n", 21};
     struct request_op op;
@@ -581,9 +569,8 @@ START_TEST(test_greeting)
     ck_assert_int_eq(feed("STORED\r\nEND\r\n", 0).outcome, REPLY_BROKEN);
     ck_assert(!lconn_take_op(&conn, &op));
 }
-END_TEST
 
-START_TEST(test_peer_gone)
+TEST(test_peer_gone)
 {
     size_t sent;
     close(peer);
@@ -591,10 +578,9 @@ START_TEST(test_peer_gone)
     push_get(1, 2, 3, 0);
     ck_assert_int_eq(try_flush(1, &sent), LINK_LOST);
 }
-END_TEST
 
 /* A full socket: the rest is kept in order and goes out later. */
-START_TEST(test_full_socket)
+TEST(test_full_socket)
 {
     int small = 1;
     size_t sent, total = 0, got = 0, pushed = 0;
@@ -625,10 +611,9 @@ START_TEST(test_full_socket)
     ck_assert_uint_eq(total, pushed);
     ck_assert_uint_eq(got, pushed);
 }
-END_TEST
 
 /* A request is issued when its last byte has gone, not before; an error may come earlier. */
-START_TEST(test_issued_when_sent)
+TEST(test_issued_when_sent)
 {
     int small = 1;
     size_t sent;
@@ -664,7 +649,6 @@ START_TEST(test_issued_when_sent)
     push_one(CODEC_SET, 5, THEN_NOTHING, false);
     ck_assert_uint_eq(conn.issued, waiting);
 }
-END_TEST
 
 static uint16_t
 send_datagram(nsec_t now)
@@ -680,7 +664,7 @@ send_datagram(nsec_t now)
 }
 
 /* Under the same id, after twice the time each time, and the answer to any answers it. */
-START_TEST(test_asked_again)
+TEST(test_asked_again)
 {
     const struct lconn_patience patience = {100, 300};
     static const nsec_t waits[] = {100, 200, 300, 300};
@@ -689,7 +673,7 @@ START_TEST(test_asked_again)
     target.transport = TRANSPORT_UDP;
     struct lconn_conf lc = {&codec_ascii, &target, 0,    DEPTH,
                             &workload,    NULL,    NULL, false};
-    ck_assert(lconn_init(&conn, &lc));
+    lconn_init(&conn, &lc);
     target.transport = TRANSPORT_TCP;
     conn.state = LCONN_UP;
     struct request set = {.verb = CODEC_SET, .keys = &key, .count = 1};
@@ -709,9 +693,8 @@ START_TEST(test_asked_again)
     lconn_push(&conn, &workload, &set);
     ck_assert_uint_eq(send_datagram(now), id + 1);
 }
-END_TEST
 
-START_TEST(test_targets)
+TEST(test_targets)
 {
     static const char *const good[] = {"127.0.0.1", "127.0.0.1:11211", "unix:/tmp/x"};
     static const char *const bad[] = {
@@ -774,37 +757,4 @@ START_TEST(test_targets)
                       bad[i]);
         ck_assert_int_ne(err[0], '\0');
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("lconn");
-    TCase *tc = tcase_create("lconn");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_requests_on_the_wire);
-    tcase_add_test(tc, test_stamps);
-    tcase_add_test(tc, test_room);
-    tcase_add_loop_test(tc, test_replies_to_get, 0,
-                        (int)(sizeof replies / sizeof replies[0]));
-    tcase_add_test(tc, test_value_bytes);
-    tcase_add_test(tc, test_replies_to_set);
-    tcase_add_loop_test(tc, test_orders, 0, ROWS(orders));
-    tcase_add_test(tc, test_followups);
-    tcase_add_test(tc, test_fills);
-    tcase_add_test(tc, test_deferred);
-    tcase_add_test(tc, test_leased);
-    tcase_add_test(tc, test_verified);
-    tcase_add_test(tc, test_verified_chunks);
-    tcase_add_test(tc, test_reply_to_nothing);
-    tcase_add_test(tc, test_greeting);
-    tcase_add_test(tc, test_peer_gone);
-    tcase_add_test(tc, test_full_socket);
-    tcase_add_test(tc, test_issued_when_sent);
-    tcase_add_test(tc, test_asked_again);
-    tcase_add_test(tc, test_targets);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,7 +5,7 @@
  * order whatever order they came in; traffic settled for a run.
  */
 #include "loadgen/drive/pacing.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
 
@@ -17,7 +17,7 @@
 #define BEGIN (UINT64_C(1000) * NSEC_PER_SEC)
 
 /* Never more than the rate's share of any time, and a short burst. */
-START_TEST(test_rate)
+TEST_LOOP(test_rate, 5)
 {
     static const double rates[] = {1, 333, 1e4, 1e6, 7e8};
     struct pacer p;
@@ -37,9 +37,8 @@ START_TEST(test_rate)
     }
     ck_assert_double_gt(done, 0.4 * (double)(now - BEGIN) / 1e9 * rate);
 }
-END_TEST
 
-START_TEST(test_reserve)
+TEST(test_reserve)
 {
     struct pacer p;
     pacer_init(&p, 0);
@@ -54,9 +53,8 @@ START_TEST(test_reserve)
         last = next;
     }
 }
-END_TEST
 
-START_TEST(test_late)
+TEST(test_late)
 {
     struct pacing p = {.late = LATE_SEND};
     nsec_t late = BEGIN - PACING_LATE - 1;
@@ -74,15 +72,14 @@ START_TEST(test_late)
     ck_assert_int_eq(pacing_judge(&p, late, next - 1), PACING_WAIT);
     ck_assert_int_eq(pacing_judge(&p, late, next), PACING_SEND);
 }
-END_TEST
 
-START_TEST(test_alarms)
+TEST(test_alarms)
 {
     enum { MANY = 1000 };
     struct alarms a;
     struct rng rng;
     rng_init(&rng, 1, 0);
-    ck_assert(alarms_init(&a, MANY));
+    alarms_init(&a, MANY);
     ck_assert_uint_eq(alarms_next(&a), ALARMS_NEVER);
     nsec_t now = 0;
     unsigned pushed = 0;
@@ -105,10 +102,9 @@ START_TEST(test_alarms)
     }
     ck_assert_uint_eq(sum, 0);
     alarms_fini(&a);
-    ck_assert(alarms_init(&a, 0));
+    alarms_init(&a, 0);
     alarms_fini(&a);
 }
-END_TEST
 
 static struct traffic
 settled(enum traffic_mode mode, const char *schedule, double rate, double quiet_s,
@@ -122,7 +118,7 @@ settled(enum traffic_mode mode, const char *schedule, double rate, double quiet_
     return out;
 }
 
-START_TEST(test_settle)
+TEST_LOOP(test_settle, 8)
 {
     static const struct {
         enum traffic_mode mode;
@@ -149,9 +145,8 @@ START_TEST(test_settle)
     ck_assert_int_eq(schedule_varies(&t.schedule), rows[_i].varies);
     traffic_release(&t);
 }
-END_TEST
 
-START_TEST(test_sessions)
+TEST(test_sessions)
 {
     struct traffic t = {.mode = TRAFFIC_OPEN};
     ck_assert_double_eq(traffic_session_mean(&t), 1);
@@ -162,10 +157,9 @@ START_TEST(test_sessions)
     ck_assert_ptr_null(dist_parse(&t.session, "0"));
     ck_assert_double_eq(traffic_session_mean(&t), 1);
 }
-END_TEST
 
 /* Who waits for another asks again after pauses that grow, and not for ever. */
-START_TEST(test_pauses)
+TEST(test_pauses)
 {
     nsec_t sum = 0;
     ck_assert_uint_eq(source_pause(0), NSEC_PER_MSEC);
@@ -176,21 +170,4 @@ START_TEST(test_pauses)
     }
     ck_assert_uint_eq(sum, 427 * NSEC_PER_MSEC);
     ck_assert_uint_eq(source_pause(UINT32_MAX), SOURCE_PAUSE_MAX);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("pacing");
-    TCase *tc = tcase_create("pacing");
-    tcase_add_loop_test(tc, test_rate, 0, 5);
-    tcase_add_test(tc, test_reserve);
-    tcase_add_test(tc, test_late);
-    tcase_add_test(tc, test_alarms);
-    tcase_add_loop_test(tc, test_settle, 0, 8);
-    tcase_add_test(tc, test_sessions);
-    tcase_add_test(tc, test_pauses);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,7 +5,7 @@
  * and when it is meant to start.
  */
 #include "loadgen/drive/reader.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -90,7 +90,9 @@ is_key(const struct book_page *p, const char *key)
     ck_assert_mem_eq(p->key, key, p->key_len);
 }
 
-START_TEST(test_original)
+FIXTURE(set_up, tear_down);
+
+TEST_LOOP(test_original, 3)
 {
     static const double speeds[] = {1, 2, 0.25};
     conf.trace.format = TRACE_CSV;
@@ -110,10 +112,9 @@ START_TEST(test_original)
     is_done(0);
     ck_assert_uint_eq(reader_book(reader, 0)->end_ns, (uint64_t)(4001 / speeds[_i]));
 }
-END_TEST
 
 /* Those of one second stay in it and in order, whoever sends them. */
-START_TEST(test_seconds)
+TEST(test_seconds)
 {
     char text[8192] = "";
     size_t n = 0;
@@ -140,10 +141,9 @@ START_TEST(test_seconds)
     ck_assert_uint_eq(got, 200);
     ck_assert_uint_eq(in_first, 100);
 }
-END_TEST
 
 /* A line with more digits than those before it: times do not fall. */
-START_TEST(test_finer)
+TEST(test_finer)
 {
     open_reader("1,a,1,9,1,get,0\n1.5,b,1,9,1,get,0\n2,c,1,9,1,get,0\n");
     expect(next(0)->at_ns < SECOND / 10);
@@ -154,10 +154,9 @@ START_TEST(test_finer)
     is_done(0);
     ck_assert_uint_eq(reader_book(reader, 0)->end_ns, SECOND / 10 * 11);
 }
-END_TEST
 
 /* Times beyond all that can be waited for. */
-START_TEST(test_late)
+TEST(test_late)
 {
     conf.speed = 1e-6;
     open_reader("0,a,1,9,1,get,0\n9999999999,b,1,9,1,get,0\n");
@@ -166,9 +165,8 @@ START_TEST(test_late)
     is_done(0);
     ck_assert_uint_eq(reader_book(reader, 0)->end_ns, UINT64_C(1000000000000000000));
 }
-END_TEST
 
-START_TEST(test_rate)
+TEST(test_rate)
 {
     conf.speed = 0;
     run.rate = 1000;
@@ -178,10 +176,9 @@ START_TEST(test_rate)
     ck_assert_uint_eq(next(0)->at_ns - first, 2000000);
     is_done(0);
 }
-END_TEST
 
 /* Requests of one key, or of one client, go the same way; repeated ones are several. */
-START_TEST(test_order)
+TEST_LOOP(test_order, 2)
 {
     conf.order = _i == 0 ? READER_BY_KEY : READER_BY_CLIENT;
     ck_assert_ptr_null(trace_format_parse(&conf.trace, "csv:time_ms,key,client,count"));
@@ -194,9 +191,8 @@ START_TEST(test_order)
     ck_assert_int_eq(a0 == a7, _i == 0);
     is_done(0);
 }
-END_TEST
 
-START_TEST(test_remap)
+TEST(test_remap)
 {
     conf.remap = 10;
     conf.key_prefix = "p:";
@@ -210,12 +206,11 @@ START_TEST(test_remap)
     ck_assert_uint_eq(p->key_len, 3);
     is_done(0);
 }
-END_TEST
 
 /* ---- what is to be stored before -------------------------------------------------------- */
 
 /* Each key once, as the first request tells that says how long its value is. */
-START_TEST(test_stock)
+TEST_LOOP(test_stock, 2)
 {
     struct reader_notes notes;
     run.stocks = true;
@@ -245,10 +240,9 @@ START_TEST(test_stock)
     ck_assert_uint_eq(notes.stocked, 3);
     expect(!notes.is_cut);
 }
-END_TEST
 
 /* Numbers in place of keys are keys of their own in each length. */
-START_TEST(test_stock_remap)
+TEST(test_stock_remap)
 {
     struct reader_notes notes;
     run.stocks = true;
@@ -260,7 +254,6 @@ START_TEST(test_stock_remap)
     is_done(0);
     ck_assert_ptr_null(reader_stop(reader, &notes));
 }
-END_TEST
 
 static void
 write_keys(char text[65536], int keys)
@@ -272,7 +265,7 @@ write_keys(char text[65536], int keys)
 }
 
 /* As many as are allowed: the first ones. */
-START_TEST(test_stock_cut)
+TEST_LOOP(test_stock_cut, 4)
 {
     static const int most[] = {0, 10, 19, 20};
     struct reader_notes notes;
@@ -290,11 +283,10 @@ START_TEST(test_stock_cut)
     ck_assert_uint_eq(notes.stocked, (uint64_t)most[_i]);
     ck_assert_int_eq(notes.is_cut, most[_i] < 20);
 }
-END_TEST
 
 /* Threads that share servers have each key once, those with others all of them; processes part
  * them. */
-START_TEST(test_stock_lanes)
+TEST_LOOP(test_stock_lanes, 3)
 {
     static const struct {
         unsigned threads, lanes;
@@ -328,10 +320,9 @@ START_TEST(test_stock_lanes)
     }
     ck_assert_uint_eq(all, 1000);
 }
-END_TEST
 
 /* Nobody takes it any more, and a replay follows. */
-START_TEST(test_stock_halt)
+TEST(test_stock_halt)
 {
     struct reader_notes notes;
     char err[TRACE_ERR_MAX], text[65536];
@@ -352,12 +343,11 @@ START_TEST(test_stock_halt)
     ck_assert_ptr_null(reader_stop(reader, &notes));
     ck_assert_uint_eq(notes.stocked, 0);
 }
-END_TEST
 
 /* ---- what is wrong ---------------------------------------------------------------------- */
 
 /* What cannot be sent is counted, and what is too long is cut. */
-START_TEST(test_notes)
+TEST(test_notes)
 {
     struct reader_notes notes;
     conf.verbs = codec_redis.verbs;
@@ -373,10 +363,9 @@ START_TEST(test_notes)
     ck_assert_uint_eq(notes.cut_values, 1);
     ck_assert_uint_eq(notes.trace.records, 4);
 }
-END_TEST
 
 /* It goes on when there is room again, and begins anew as often as wanted. */
-START_TEST(test_many)
+TEST(test_many)
 {
     char err[TRACE_ERR_MAX];
     struct reader_notes notes;
@@ -402,9 +391,8 @@ START_TEST(test_many)
     ck_assert_ptr_null(reader_stop(reader, &notes));
     ck_assert(book_peek(reader_book(reader, 0)) != BOOK_NONE);
 }
-END_TEST
 
-START_TEST(test_bad)
+TEST(test_bad)
 {
     struct reader_notes notes;
     open_reader("1,a,1,9,1,get,0\nrubbish\n");
@@ -413,30 +401,4 @@ START_TEST(test_bad)
     const char *wrong = reader_stop(reader, &notes);
     ck_assert_ptr_nonnull(wrong);
     ck_assert_ptr_nonnull(strstr(wrong, ", line 2: fields are missing"));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("reader");
-    TCase *tc = tcase_create("reader");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_original, 0, 3);
-    tcase_add_test(tc, test_seconds);
-    tcase_add_test(tc, test_finer);
-    tcase_add_test(tc, test_late);
-    tcase_add_test(tc, test_rate);
-    tcase_add_loop_test(tc, test_order, 0, 2);
-    tcase_add_test(tc, test_remap);
-    tcase_add_loop_test(tc, test_stock, 0, 2);
-    tcase_add_test(tc, test_stock_remap);
-    tcase_add_loop_test(tc, test_stock_cut, 0, 4);
-    tcase_add_loop_test(tc, test_stock_lanes, 0, 3);
-    tcase_add_test(tc, test_stock_halt);
-    tcase_add_test(tc, test_notes);
-    tcase_add_test(tc, test_many);
-    tcase_add_test(tc, test_bad);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

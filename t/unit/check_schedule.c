@@ -118,7 +118,7 @@ TEST_LOOP(test_counts, ROWS(rows) * ROWS(laws))
     double counts[BINS] = {0}, span_s = rows[row].lead_s + RUN_S;
     ck_assert_ptr_null(arrivals_parse(&law, laws[l].text));
     struct arrivals_conf conf = {&law, s.mean, START, 1, (uint64_t)_i, 1, 1, 0, &s};
-    ck_assert(arrivals_init(&a, &conf));
+    arrivals_init(&a, &conf);
     nsec_t last = START;
     for (;;) {
         nsec_t next = arrivals_next(&a);
@@ -146,11 +146,11 @@ TEST(test_shared_stream)
     struct arrivals whole, part[2];
     ck_assert_ptr_null(arrivals_parse(&law, "fb_ia"));
     struct arrivals_conf conf = {&law, s.mean, START, 1, 2, 1, 1, 0, &s};
-    ck_assert(arrivals_init(&whole, &conf));
+    arrivals_init(&whole, &conf);
     conf.every = 2;
     for (unsigned i = 0; i < 2; i++) {
         conf.first = i;
-        ck_assert(arrivals_init(&part[i], &conf));
+        arrivals_init(&part[i], &conf);
     }
     for (int i = 0; i < 20000; i++) {
         ck_assert_uint_eq(arrivals_next(&whole), arrivals_next(&part[i % 2]));

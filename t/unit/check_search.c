@@ -9,7 +9,7 @@
 #include "loadgen/search/scan.h"
 #include "loadgen/search/search.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
 
@@ -280,7 +280,7 @@ md1_truth(double limit, double q)
     return low;
 }
 
-START_TEST(queues)
+TEST_LOOP(queues, 2)
 {
     struct model mm1 = {.run = run_queue, .q = 0.95};
     struct model md1 = {.run = run_queue, .q = 0.95, .service_s = 1 / MU};
@@ -293,19 +293,17 @@ START_TEST(queues)
         expect_right(&md1, &conf, md1_truth(35e3, 0.95), 0);
     }
 }
-END_TEST
 
 static const double noises[] = {0.001, 0.01, 0.05, 0.2};
 
-START_TEST(formula)
+TEST_LOOP(formula, ROWS(noises))
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = noises[_i]};
     /* a tolerance of the rate is 3.3 % of the latency here */
     expect_right(&m, &usual, MU + log(0.01) / 200e-6, noises[_i] < 0.02 ? 95 : 0);
 }
-END_TEST
 
-START_TEST(cliff)
+TEST(cliff)
 {
     struct model m = {.run = run_cliff, .noise = 0.05, .cliff = 61234};
     expect_right(&m, &usual, 61234, 95);
@@ -315,9 +313,8 @@ START_TEST(cliff)
     ck_assert_int_eq(a.bound, SEARCH_BY_LATENCY);
     ck_assert(a.is_confirmed);
 }
-END_TEST
 
-START_TEST(never)
+TEST(never)
 {
     struct model m = {.run = run_never, .noise = 0.05};
     rng_init(&m.rng, 1, 0);
@@ -326,10 +323,9 @@ START_TEST(never)
     ck_assert_int_eq(a.bound, SEARCH_BY_LATENCY);
     ck_assert(a.high > 0 && a.high < 0.01 * MU && a.low == 0);
 }
-END_TEST
 
 /* An interval wider than the rate itself is no answer, whatever lies in it. */
-START_TEST(cut_short)
+TEST(cut_short)
 {
     struct search_conf conf = usual;
     bool was_found[2] = {false, false};
@@ -343,9 +339,8 @@ START_TEST(cut_short)
     }
     ck_assert(was_found[false] && was_found[true]);
 }
-END_TEST
 
-START_TEST(always)
+TEST(always)
 {
     struct model m = {.run = run_flat, .noise = 0.05};
     /* 99 % of what is offered counts as achieved */
@@ -357,9 +352,8 @@ START_TEST(always)
     ck_assert(a.is_met && a.high == 0 && a.qps > MU);
     ck_assert_int_eq(a.bound, SEARCH_BY_NOTHING);
 }
-END_TEST
 
-START_TEST(capped)
+TEST(capped)
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = 0.01};
     struct search_conf conf = usual;
@@ -371,9 +365,8 @@ START_TEST(capped)
     conf.rate_max = 90e3;
     expect_right(&m, &conf, MU + log(0.01) / 200e-6, 90);
 }
-END_TEST
 
-START_TEST(relative)
+TEST(relative)
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = 0.01};
     struct search_conf conf = usual;
@@ -386,15 +379,13 @@ START_TEST(relative)
     ck_assert_msg(fabs(a.qps - truth) < 0.03 * truth, "%f, not %f", a.qps, truth);
     ck_assert(a.limit > 0);
 }
-END_TEST
 
-START_TEST(spoiled)
+TEST(spoiled)
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = 0.01};
     m.spoils_every_third = true;
     expect_right(&m, &usual, MU + log(0.01) / 200e-6, 90);
 }
-END_TEST
 
 static struct search_outcome
 run_dead(struct model *m, double rate)
@@ -412,7 +403,7 @@ run_errors(struct model *m, double rate)
     return o;
 }
 
-START_TEST(errors)
+TEST(errors)
 {
     struct model m = {.run = run_dead};
     rng_init(&m.rng, 1, 0);
@@ -425,10 +416,9 @@ START_TEST(errors)
     a = search(&m, &conf);
     ck_assert_int_eq(a.bound, SEARCH_BY_ERRORS);
 }
-END_TEST
 
 /* However short the budget, it is kept, and what is said is true. */
-START_TEST(budget)
+TEST(budget)
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = 0.02};
     double truth = MU + log(0.01) / 200e-6;
@@ -442,7 +432,6 @@ START_TEST(budget)
                       "%d runs: %f to %f", runs, a.low, a.high);
     }
 }
-END_TEST
 
 /* ---- texts ----------------------------------------------------------------------------- */
 
@@ -464,7 +453,7 @@ static const struct {
     {"p95:5x", .95, 0, 0, GOAL_ALL, "", "p95 <= 5 times that of a low load"},
 };
 
-START_TEST(goal_texts)
+TEST_LOOP(goal_texts, ROWS(goals))
 {
     struct goal g;
     char says[200];
@@ -478,7 +467,6 @@ START_TEST(goal_texts)
     goal_describe(&g, says, sizeof says);
     ck_assert_str_eq(says, goals[_i].says);
 }
-END_TEST
 
 static const char *const bad_goals[] = {
     "",
@@ -506,12 +494,11 @@ static const char *const bad_goals[] = {
     "1000:95",
 };
 
-START_TEST(bad_goal_texts)
+TEST_LOOP(bad_goal_texts, ROWS(bad_goals))
 {
     struct goal g;
     ck_assert_msg(goal_parse(&g, bad_goals[_i]) != NULL, "\"%s\"", bad_goals[_i]);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -524,7 +511,7 @@ static const struct {
     {"50%:50%:1%", 1, .5, .5, true},          {"2.5%:10%:2.5%", 4, .025, .1, true},
 };
 
-START_TEST(scan_texts)
+TEST_LOOP(scan_texts, ROWS(scans))
 {
     struct scan_range r;
     double points[16];
@@ -553,7 +540,6 @@ START_TEST(scan_texts)
     ck_assert_double_eq_tol(shuffled, sum, 1e-6);
     ck_assert(last < 4 || !is_sorted);
 }
-END_TEST
 
 static const char *const bad_scans[] = {
     "",        "1",         "1:2",       "1:2:",  "0:10:1",     "10:1:1",
@@ -561,37 +547,8 @@ static const char *const bad_scans[] = {
     "1:10:-1", "%:100%:1%", "1e9:1e9:1", "1::2",
 };
 
-START_TEST(bad_scan_texts)
+TEST_LOOP(bad_scan_texts, ROWS(bad_scans))
 {
     struct scan_range r;
-    enum scan_order order;
     ck_assert_msg(scan_parse(&r, bad_scans[_i]) != NULL, "\"%s\"", bad_scans[_i]);
-    ck_assert_ptr_nonnull(scan_order_parse(&order, "sideways"));
-    ck_assert_ptr_null(scan_order_parse(&order, "shuffled"));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("search");
-    TCase *tc = tcase_create("search");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, queues, 0, 2);
-    tcase_add_loop_test(tc, formula, 0, ROWS(noises));
-    tcase_add_test(tc, cliff);
-    tcase_add_test(tc, never);
-    tcase_add_test(tc, cut_short);
-    tcase_add_test(tc, always);
-    tcase_add_test(tc, capped);
-    tcase_add_test(tc, relative);
-    tcase_add_test(tc, spoiled);
-    tcase_add_test(tc, errors);
-    tcase_add_test(tc, budget);
-    tcase_add_loop_test(tc, goal_texts, 0, ROWS(goals));
-    tcase_add_loop_test(tc, bad_goal_texts, 0, ROWS(bad_goals));
-    tcase_add_loop_test(tc, scan_texts, 0, ROWS(scans));
-    tcase_add_loop_test(tc, bad_scan_texts, 0, ROWS(bad_scans));
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,9 +4,8 @@
  * Which server a key belongs to. What is expected of modulo and the two ketamas was asked of
  * libmemcached 1.1.4 (memcached_generate_hash) for the same servers in the same order.
  */
-#include "loadgen/wire/md5.h"
 #include "loadgen/wire/shard.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,13 +57,13 @@ static const struct {
     {{1949, 1926, 1801, 1911, 2413}, UINT32_C(1746968511)},
 };
 
-START_TEST(test_as_libmemcached)
+TEST_LOOP(test_as_libmemcached, (int)LAWS)
 {
     struct shard s;
     unsigned count[SERVERS] = {0};
     uint32_t sum = 0;
     char key[32];
-    ck_assert(shard_init(&s, laws[_i], targets, SERVERS));
+    shard_init(&s, laws[_i], targets, SERVERS);
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
         ck_assert_uint_eq(shard_of(&s, owners[i].key, strlen(owners[i].key)),
                           owners[i].owner[_i]);
@@ -82,11 +81,10 @@ START_TEST(test_as_libmemcached)
     ck_assert_uint_eq(sum, totals[_i].sum);
     shard_fini(&s);
 }
-END_TEST
 
 /* Published values of the function, and what it is for: a server more takes its share from
  * all others, and nothing else moves. */
-START_TEST(test_jump)
+TEST(test_jump)
 {
     ck_assert_uint_eq(shard_jump(1, 1), 0);
     ck_assert_uint_eq(shard_jump(42, 57), 43);
@@ -96,8 +94,8 @@ START_TEST(test_jump)
     struct shard four, five;
     unsigned moved = 0, count[SERVERS] = {0};
     char key[32];
-    ck_assert(shard_init(&four, SHARD_JUMP, targets, SERVERS - 1));
-    ck_assert(shard_init(&five, SHARD_JUMP, targets, SERVERS));
+    shard_init(&four, SHARD_JUMP, targets, SERVERS - 1);
+    shard_init(&five, SHARD_JUMP, targets, SERVERS);
     for (unsigned i = 0; i < KEYS; i++) {
         int len = snprintf(key, sizeof key, "key:%u", i);
         unsigned before = shard_of(&four, key, (size_t)len);
@@ -114,27 +112,19 @@ START_TEST(test_jump)
     shard_fini(&four);
     shard_fini(&five);
 }
-END_TEST
 
-START_TEST(test_one_server)
+TEST(test_one_server)
 {
-    enum shard_law law;
     struct shard s;
-    static const char *const names[] = {"none", "modulo", "ketama", "ketama-weighted",
-                                        "jump"};
-    for (unsigned i = 0; i < SHARD_LAWS; i++) {
-        ck_assert(shard_find(names[i], &law));
-        ck_assert_str_eq(shard_name(law), names[i]);
-        ck_assert(shard_init(&s, law, targets, 1));
-        ck_assert(law == SHARD_NONE || shard_of(&s, "key", 3) == 0);
+    for (enum shard_law law = SHARD_MODULO; law < SHARD_LAWS; law++) {
+        shard_init(&s, law, targets, 1);
+        ck_assert(shard_of(&s, "key", 3) == 0);
         shard_fini(&s);
     }
-    ck_assert(!shard_find("crc32", &law));
 }
-END_TEST
 
 /* RFC 1321, A.5. */
-START_TEST(test_md5)
+TEST(test_md5)
 {
     static const struct {
         const char *text, *sum;
@@ -159,19 +149,4 @@ START_TEST(test_md5)
         }
         ck_assert_str_eq(text, rows[i].sum);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("shard");
-    TCase *tc = tcase_create("shard");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, test_as_libmemcached, 0, (int)LAWS);
-    tcase_add_test(tc, test_jump);
-    tcase_add_test(tc, test_one_server);
-    tcase_add_test(tc, test_md5);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

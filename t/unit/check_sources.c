@@ -5,6 +5,7 @@
  * requests are sent and on which connection, what happens when connections are lost, and the
  * end.
  */
+#include "check_main.h"
 #include "sim_server.h"
 
 #include "loadgen/drive/event_loop.h"
@@ -60,7 +61,7 @@ set_up(void)
     dc.traffic.session = dc.traffic.think = dc.traffic.lifetime = dist_fixed(0);
     nsec_t end = SIM_BEGIN + MS(100);
     window = (struct drive_window){SIM_BEGIN, SIM_BEGIN, SIM_BEGIN, end};
-    ck_assert(counters_init(&counters));
+    counters_init(&counters);
     atomic_store(&stop, false);
 }
 
@@ -84,11 +85,11 @@ open_loop(void)
     char err[256];
     const struct drive_into into = {&counters, &evenness, &samples};
     ck_assert_ptr_null(workload_init(&workload, &wc));
-    ck_assert(workload_open(&workload));
+    workload_open(&workload);
     workload.book = wc.is_replay ? &book : NULL;
     ck_assert_ptr_null(lset_open(&set, &lc, err, sizeof err));
-    ck_assert(evenness_log_init(&evenness, set.count));
-    ck_assert(event_loop_init(&loop, &dc, &set, &into));
+    evenness_log_init(&evenness, set.count);
+    event_loop_init(&loop, &dc, &set, &into);
 }
 
 static void
@@ -125,8 +126,10 @@ check_sums(void)
 
 /* ---- closed loop ---------------------------------------------------------------------- */
 
+FIXTURE(set_up, tear_down);
+
 /* Each connection has its depth on its way all the time, no more and no less. */
-START_TEST(test_closed_depth)
+TEST(test_closed_depth)
 {
     open_and_run();
     ck_assert_uint_eq(sim_count(0, 1), 2 * 4);
@@ -142,10 +145,9 @@ START_TEST(test_closed_depth)
     ck_assert_uint_eq(ctr_get(&counters.done[COUNTERS_READ]), 8 * 33);
     check_sums();
 }
-END_TEST
 
 /* A socket that takes a few bytes at a time delays, and changes nothing else. */
-START_TEST(test_closed_blocked)
+TEST(test_closed_blocked)
 {
     sim.takes_bytes = 10;
     open_and_run();
@@ -154,9 +156,8 @@ START_TEST(test_closed_blocked)
     ck_assert_uint_eq(ctr_get(&counters.offered), sim.log_len);
     check_sums();
 }
-END_TEST
 
-START_TEST(test_closed_think)
+TEST(test_closed_think)
 {
     dc.depth = 1;
     dc.traffic.think = dist_fixed(0.005);
@@ -167,10 +168,9 @@ START_TEST(test_closed_think)
     ck_assert_uint_eq(sim.log_len, 2 * 13);
     check_sums();
 }
-END_TEST
 
 /* The warm-up is not measured, and behind its quiet end nothing is sent before the start. */
-START_TEST(test_closed_quiet)
+TEST(test_closed_quiet)
 {
     window.quiet = SIM_BEGIN + MS(40);
     window.start = SIM_BEGIN + MS(60);
@@ -181,7 +181,6 @@ START_TEST(test_closed_quiet)
     ck_assert_uint_eq(ctr_get(&counters.offered), 8 * 14);
     check_sums();
 }
-END_TEST
 
 /* ---- open loop ------------------------------------------------------------------------- */
 
@@ -193,7 +192,7 @@ set_rate(double rate)
 }
 
 /* Requests go when the schedule says, whatever the replies do. */
-START_TEST(test_open_times)
+TEST_LOOP(test_open_times, 4)
 {
     static const char *const laws[] = {"fixed", "exponential", "pareto", "bursty"};
     set_rate(2000);
@@ -209,7 +208,7 @@ START_TEST(test_open_times)
         .sources = 1,
         .every = 1,
     };
-    ck_assert(arrivals_init(&schedule, &ac));
+    arrivals_init(&schedule, &ac);
     dc.depth = 64;
     open_and_run();
     for (unsigned i = 0; i < sim.log_len; i++) {
@@ -221,10 +220,9 @@ START_TEST(test_open_times)
     ck_assert_uint_eq(ctr_get(&counters.within[WITHIN_5US]), sim.log_len);
     check_sums();
 }
-END_TEST
 
 /* Connections take turns. */
-START_TEST(test_open_turns)
+TEST(test_open_turns)
 {
     set_rate(1000);
     open_and_run();
@@ -233,7 +231,6 @@ START_TEST(test_open_turns)
     }
     ck_assert_uint_ge(sim.log_len, 99);
 }
-END_TEST
 
 static nsec_t
 stall(const struct sim_request *r)
@@ -243,7 +240,7 @@ stall(const struct sim_request *r)
 }
 
 /* What has no room waits; when there is some it goes, is dropped, or goes at a rate. */
-START_TEST(test_open_late)
+TEST_LOOP(test_open_late, 3)
 {
     static const enum pacing_late laws[] = {LATE_SEND, LATE_DROP, LATE_CAP};
     set_rate(1000);
@@ -265,9 +262,8 @@ START_TEST(test_open_late)
     }
     check_sums();
 }
-END_TEST
 
-START_TEST(test_open_outstanding)
+TEST(test_open_outstanding)
 {
     set_rate(1000);
     dc.traffic.max_outstanding = 3;
@@ -278,10 +274,9 @@ START_TEST(test_open_outstanding)
     ck_assert_uint_gt(ctr_get(&counters.unsent), 0);
     check_sums();
 }
-END_TEST
 
 /* Sessions of three requests, each when its user has had the reply before and thought. */
-START_TEST(test_partly)
+TEST(test_partly)
 {
     dc.traffic.mode = TRAFFIC_PARTLY;
     dc.traffic.rate = 30;
@@ -297,13 +292,12 @@ START_TEST(test_partly)
     }
     check_sums();
 }
-END_TEST
 
 /* ---- servers that share the keys ------------------------------------------------------- */
 
 /* Requests go to the servers of their keys; one that cannot be reached holds up none of the
  * others. */
-START_TEST(test_shared)
+TEST_LOOP(test_shared, 2)
 {
     static const enum traffic_mode modes[] = {TRAFFIC_CLOSED, TRAFFIC_OPEN};
     dc.traffic.mode = modes[_i];
@@ -311,7 +305,7 @@ START_TEST(test_shared)
     lc.targets_len = 2;
     lc.shard = &shard;
     dc.traffic.reconnect = RECONNECT_NONE;
-    ck_assert(shard_init(&shard, SHARD_MODULO, targets, 2));
+    shard_init(&shard, SHARD_MODULO, targets, 2);
     open_loop();
     sim.conns[1].hang_up_at = sim.conns[3].hang_up_at = SIM_BEGIN + MS(50);
     run();
@@ -325,7 +319,6 @@ START_TEST(test_shared)
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 2);
     check_sums();
 }
-END_TEST
 
 /* ---- replay --------------------------------------------------------------------------- */
 
@@ -347,7 +340,7 @@ set_replay(bool is_timed)
     wc.is_replay = true;
     dc.traffic.is_timed = is_timed;
     dc.traffic.mode = is_timed ? TRAFFIC_OPEN : TRAFFIC_CLOSED;
-    ck_assert(book_init(&book, 1024));
+    book_init(&book, 1024);
 }
 
 static void
@@ -362,7 +355,7 @@ expect_sent(unsigned i, nsec_t at, unsigned conn, unsigned key)
 
 /* Each at its time on its connection; one that has to wait keeps its place there and holds up
  * none of the other connection. The window ends with the trace. */
-START_TEST(test_replay_times)
+TEST(test_replay_times)
 {
     set_replay(true);
     dc.depth = 1;
@@ -386,10 +379,9 @@ START_TEST(test_replay_times)
     ck_assert_uint_eq(book_held(&book), 0);
     check_sums();
 }
-END_TEST
 
 /* Closed: as fast as replies come, in order on each connection. */
-START_TEST(test_replay_closed)
+TEST(test_replay_closed)
 {
     unsigned next[2] = {0, 0};
     set_replay(false);
@@ -410,10 +402,9 @@ START_TEST(test_replay_closed)
     ck_assert_uint_eq(ctr_get(&counters.starved), 0);
     check_sums();
 }
-END_TEST
 
 /* A reader that is behind is noticed. */
-START_TEST(test_replay_starved)
+TEST(test_replay_starved)
 {
     set_replay(true);
     put_page(0, MS(1), 0);
@@ -422,10 +413,9 @@ START_TEST(test_replay_starved)
     ck_assert_uint_eq(sim.log_len, 1);
     check_sums();
 }
-END_TEST
 
 /* Of two servers one is gone: what is meant for it is given up, the other gets its own. */
-START_TEST(test_replay_lost)
+TEST(test_replay_lost)
 {
     set_replay(true);
     lc.targets_len = 2;
@@ -444,7 +434,6 @@ START_TEST(test_replay_lost)
                       80 - sim.log_len + 2);
     check_sums();
 }
-END_TEST
 
 /* ---- deferred ------------------------------------------------------------------------- */
 
@@ -459,7 +448,7 @@ set_deferred(void)
 
 /* What was missed is stored on the same connection after the backend's time; requests go on
  * meanwhile. */
-START_TEST(test_deferred)
+TEST(test_deferred)
 {
     set_deferred();
     open_and_run();
@@ -475,10 +464,9 @@ START_TEST(test_deferred)
     ck_assert_uint_ge(ctr_get(&counters.filled) + 1, sets);
     check_sums();
 }
-END_TEST
 
 /* Of a connection that was lost nothing is stored. */
-START_TEST(test_deferred_lost)
+TEST(test_deferred_lost)
 {
     set_deferred();
     sim.delay = MS(1);
@@ -492,12 +480,11 @@ START_TEST(test_deferred_lost)
     ck_assert_uint_gt(ctr_get(&counters.unfilled), 10);
     check_sums();
 }
-END_TEST
 
 /* ---- connections ---------------------------------------------------------------------- */
 
 /* Lost with what was on its way; opened again at once, after a pause, or never. */
-START_TEST(test_lost)
+TEST_LOOP(test_lost, 3)
 {
     static const struct {
         enum traffic_reconnect law;
@@ -521,10 +508,9 @@ START_TEST(test_lost)
     ck_assert_uint_eq(ctr_get(&counters.opened), rows[_i].dials);
     check_sums();
 }
-END_TEST
 
 /* Attempts that fail come after pauses that double. */
-START_TEST(test_refused)
+TEST(test_refused)
 {
     lc.per_target = 1;
     window.end = SIM_BEGIN + MS(1000);
@@ -541,10 +527,9 @@ START_TEST(test_refused)
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_CONNECT]), 6);
     check_sums();
 }
-END_TEST
 
 /* One that was lost with the last requests of its life, and cannot be made again. */
-START_TEST(test_refused_spent)
+TEST(test_refused_spent)
 {
     lc.per_target = 1;
     dc.traffic.lifetime = dist_fixed(4);
@@ -558,10 +543,9 @@ START_TEST(test_refused_spent)
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_CONNECT]), 3);
     check_sums();
 }
-END_TEST
 
 /* A server that says nothing is given up after the time-out. */
-START_TEST(test_time_out)
+TEST(test_time_out)
 {
     sim.delay = SIM_NEVER;
     dc.timeout = MS(60);
@@ -572,10 +556,9 @@ START_TEST(test_time_out)
     ck_assert_uint_eq(ctr_get(&counters.unserved), 2);
     check_sums();
 }
-END_TEST
 
 /* Closed by itself after so many requests, without losing any. */
-START_TEST(test_lifetime)
+TEST(test_lifetime)
 {
     dc.traffic.lifetime = dist_fixed(10);
     open_and_run();
@@ -586,12 +569,11 @@ START_TEST(test_lifetime)
     ck_assert_uint_eq(counters_error_sum(&counters), 0);
     check_sums();
 }
-END_TEST
 
 /* ---- the end -------------------------------------------------------------------------- */
 
 /* Nothing is sent behind the end, and replies are waited for, but not for ever. */
-START_TEST(test_end)
+TEST_LOOP(test_end, 4)
 {
     static const nsec_t delays[] = {MS(150), SIM_NEVER};
     static const enum traffic_mode modes[] = {TRAFFIC_CLOSED, TRAFFIC_OPEN};
@@ -610,48 +592,12 @@ START_TEST(test_end)
     ck_assert_uint_le(sim.now, window.end + DRIVE_DRAIN);
     check_sums();
 }
-END_TEST
 
 /* Stopped before its time, it sends no more. */
-START_TEST(test_stop)
+TEST(test_stop)
 {
     atomic_store(&stop, true);
     open_and_run();
     ck_assert_uint_eq(sim.log_len, 8);
     ck_assert_uint_eq(loop.drive.window.end, SIM_BEGIN);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("sources");
-    TCase *tc = tcase_create("sources");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_closed_depth);
-    tcase_add_test(tc, test_closed_blocked);
-    tcase_add_test(tc, test_closed_think);
-    tcase_add_test(tc, test_closed_quiet);
-    tcase_add_loop_test(tc, test_open_times, 0, 4);
-    tcase_add_test(tc, test_open_turns);
-    tcase_add_loop_test(tc, test_open_late, 0, 3);
-    tcase_add_test(tc, test_open_outstanding);
-    tcase_add_test(tc, test_partly);
-    tcase_add_loop_test(tc, test_shared, 0, 2);
-    tcase_add_test(tc, test_replay_times);
-    tcase_add_test(tc, test_replay_closed);
-    tcase_add_test(tc, test_replay_starved);
-    tcase_add_test(tc, test_replay_lost);
-    tcase_add_test(tc, test_deferred);
-    tcase_add_test(tc, test_deferred_lost);
-    tcase_add_loop_test(tc, test_lost, 0, 3);
-    tcase_add_test(tc, test_refused);
-    tcase_add_test(tc, test_refused_spent);
-    tcase_add_test(tc, test_time_out);
-    tcase_add_test(tc, test_lifetime);
-    tcase_add_loop_test(tc, test_end, 0, 4);
-    tcase_add_test(tc, test_stop);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,15 +5,14 @@
  */
 #include <arpa/inet.h>
 
-#include "check_main.h"
 #include "base/rng.h"
+#include "check_main.h"
 #include "loadgen/options/options.h"
 #include "loadgen/options/scope.h"
-#include "loadgen/swarm/leader/align.h"
 #include "loadgen/swarm/allow.h"
-#include "loadgen/swarm/leader/capacity.h"
-#include "loadgen/swarm/lease.h"
-#include "loadgen/swarm/leader/split.h"
+#include "loadgen/swarm/leader/align.h"
+#include "loadgen/swarm/leader/share_out.h"
+#include "loadgen/swarm/message.h"
 
 #define SEC NSEC_PER_SEC
 #define US NSEC_PER_USEC
@@ -25,7 +24,7 @@ TEST(shares_by_capacity)
     SCOPED(capacity_fini) struct capacity c;
     uint64_t shares[3];
     double weights[3] = {1, 7, 1};
-    ck_assert(capacity_init(&c, 3, 2));
+    capacity_init(&c, 3, 2);
     capacity_weigh(&c, 1, weights); /* nothing is known */
     ck_assert_double_eq(weights[1], 7);
     ck_assert_double_eq(capacity_of(&c, 1), 0);
@@ -356,12 +355,14 @@ TEST(each_option_is_somebodys)
     ck_assert_uint_gt(t->count, 50);
     for (size_t i = 0; i < t->count; i++) {
         const struct opt *row = &t->rows[i];
-        const char *value = row->name == NULL                    ? NULL
-                            : strcmp(row->name, "class") == 0    ? "a:{depth=1}"
+        if (row->name == NULL && row->letter == 'h') {
+            continue;
+        }
+        ck_assert_msg(row->name != NULL, "-%c has no long name", row->letter);
+        const char *value = strcmp(row->name, "class") == 0      ? "a:{depth=1}"
                             : strcmp(row->name, "workload") == 0 ? "etc"
                             : row->arg != NULL                   ? "1"
                                                                  : NULL;
-        ck_assert_msg(row->name != NULL, "-%c has no long name", row->letter);
         if (row->kind == OPT_REFUSE) {
             continue;
         }

@@ -11,11 +11,11 @@
 #include "base/rng.h"
 #include "check_main.h"
 #include "loadgen/measure/check.h"
-#include "loadgen/measure/machine.h"
+#include "loadgen/measure/cost.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"
-#include "loadgen/measure/steal.h"
-#include "loadgen/measure/counters.h"
+#include "loadgen/measure/machine.h"
 #include "loadgen/measure/until.h"
 #include "loadgen/work/arrivals.h"
 
@@ -61,7 +61,7 @@ send(const char *law_text, double rate, const struct client *client, uint64_t se
                                  .seed = seed,
                                  .sources = 1,
                                  .every = 1};
-    ck_assert(arrivals_init(&arrival, &conf));
+    arrivals_init(&arrival, &conf);
     struct rng rng = rng_of(seed, 99);
     hist_reset(intended);
     hist_reset(issued);
@@ -321,8 +321,8 @@ TEST(test_until_words)
 static struct series *
 start_series(struct counters *t)
 {
-    struct series *s = series_create(0);
-    ck_assert(s != NULL && counters_init(t));
+    struct series *s = series_create(0, false);
+    counters_init(t);
     series_start(s, NSEC_PER_SEC);
     return s;
 }

@@ -15,7 +15,7 @@
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/agent/service.h"
 #include "loadgen/swarm/endpoint.h"
-#include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/message.h"
 
 #define CHILDREN_MAX 8 /* connections at a time, that of the leader included */
 #define ANY_ADDRESS "0.0.0.0"
@@ -25,7 +25,7 @@ struct agent {
     const struct options *o;
     struct scope_words host; /* what concerns this machine */
     struct seal_key key;
-    struct endpoint at;
+    struct target at;
     int listen_fd, signal_fd;
     struct agent_shared *shared;
     pid_t children[CHILDREN_MAX]; /* oldest first */
@@ -46,7 +46,7 @@ listen_where_allowed(struct agent *a)
     if (!endpoint_resolve(&a->at, where, (unsigned)a->o->agent_port, err, sizeof err)) {
         return options_fail(stderr, EXIT_UNREACHABLE, "%s", err);
     }
-    if (is_open && !endpoint_is_local(&a->at)) {
+    if (is_open && !a->at.is_local) {
         return options_fail(stderr, EXIT_USAGE,
                             "without --key-file an agent listens on loopback only "
                             "(--insecure-agent)");

@@ -4,13 +4,13 @@
 #include "loadgen/swarm/agent/job.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
 
@@ -81,40 +81,38 @@ take_error(struct job *j)
 
 /* ---- observing ------------------------------------------------------------------------- */
 
-/* What came since the last time goes where the service finds it. False: no memory. */
-static bool
+/* What came since the last time goes where the service finds it. */
+static void
 tell_samples(struct job *j)
 {
-    bool is_good = true, has_new = false;
+    bool has_new = false;
     const struct server_stats *from = j->poll.stats;
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
-    while (is_good && j->samples->len < from->len) {
-        is_good = server_stats_add(j->samples, &from->samples[j->samples->len]);
+    while (j->samples->len < from->len) {
+        server_stats_add(j->samples, &from->samples[j->samples->len]);
         has_new = true;
     }
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     if (has_new) {
         wake(j);
     }
-    return is_good;
 }
 
 /* Looks at the servers until the window ends. */
-static bool
+static void
 watch_servers(struct job *j, nsec_t end)
 {
-    bool is_good = true;
     nsec_t now;
-    while (is_good && (now = clock_now()) < end && !is_stopped(j)) {
+    while ((now = clock_now()) < end && !is_stopped(j)) {
         stats_poll_look(&j->poll, now);
-        is_good = tell_samples(j);
+        tell_samples(j);
         nsec_t next = stats_poll_next(&j->poll), rest = OBSERVE_LOOK;
         rest = next > now && next - now < rest ? next - now : rest;
         rest = end - now < rest ? end - now : rest;
         nanosleep(&(struct timespec){0, (long)rest}, NULL);
     }
     stats_poll_end(&j->poll);
-    return is_good && tell_samples(j);
+    tell_samples(j);
 }
 
 static enum exit_status
@@ -129,11 +127,8 @@ observe(struct job *j)
     server_stats_destroy(&j->samples);
     j->samples = server_stats_create(j->options.servers_len);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
-    if (j->samples == NULL || !stats_poll_start(&j->poll, start, end) ||
-        !watch_servers(j, end)) {
-        fputs("out of memory\n", j->said);
-        return EXIT_UNREACHABLE;
-    }
+    stats_poll_start(&j->poll, start, end);
+    watch_servers(j, end);
     nsec_t now = clock_now();
     now = now < end ? now : end;
     j->result = (struct result){
@@ -219,10 +214,7 @@ job_open(struct job *j)
     pthread_t thread;
     unsigned classes = j->options.classes_len;
     j->snapshots = delta_counters_create(classes);
-    j->rates = calloc(classes + 1, sizeof *j->rates); /* there may be none */
-    if (j->snapshots == NULL || j->rates == NULL) {
-        return false;
-    }
+    j->rates = alloc_zeroed(classes, sizeof *j->rates);
     fflush(j->said);
     j->said_before = j->said_len;
     j->state = JOB_OPENING;

@@ -47,14 +47,14 @@ struct job {
     bool wants_stop;
     /* What has been counted and measured up to the last look, one a class. */
     struct counters *snapshots;
-    uint64_t looks, interval; /* looks so far; what the last one is of (interval.h) */
+    uint64_t looks, interval; /* looks so far; what the last one is of */
     /* Of one that observes: what servers have answered in this run. */
     struct stats_poll poll; /* the worker's */
     struct server_stats *samples;
 };
 
 void job_init(struct job *j);
-/* Options, targets and numbers are filled in: starts the thread. False: no memory. */
+/* Options, targets and numbers are filled in: starts the thread. False: there is none. */
 must_check bool job_open(struct job *j);
 /* Idle, and the spec is filled in. */
 void job_run(struct job *j);

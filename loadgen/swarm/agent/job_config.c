@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/agent/job_config.h"
+#include "loadgen/swarm/agent/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "loadgen/options/scope.h"
 
 static bool
@@ -45,9 +46,7 @@ take_word(const struct frame_field *field, enum message_role role, const char **
         *wrong = why;
         return NULL;
     }
-    char *word = strndup((const char *)field->p, field->len);
-    must(word != NULL);
-    return word;
+    return alloc_checked(strndup((const char *)field->p, field->len));
 }
 
 /* What concerns this machine is its own, all else the leader's. NULL, or why not. */
@@ -196,9 +195,8 @@ find_trace(const struct options *own, struct trace_conf *trace)
         int fd = n > 0 && (size_t)n < sizeof file ? open_trace(dir, file, path) : -1;
         if (fd != -1) {
             snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
-            trace->path = strdup(path);
-            trace->opened = strdup(opened);
-            must(trace->path != NULL && trace->opened != NULL);
+            trace->path = alloc_text(path);
+            trace->opened = alloc_text(opened);
             return NULL;
         }
         if (errno == ENOSYS) {

@@ -12,13 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loadgen/swarm/agent/job_config.h"
 #include "loadgen/swarm/agent/job.h"
 #include "loadgen/swarm/chan.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
-#include "loadgen/swarm/lease.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
@@ -214,7 +212,6 @@ configure(struct service *s, const struct frame *f)
         return wrong;
     }
     s->sent = delta_counters_create(j->options.classes_len);
-    must(s->sent != NULL);
     s->opened_at = clock_now();
     return job_open(j) ? NULL : "has not enough memory";
 }

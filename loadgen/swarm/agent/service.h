@@ -9,10 +9,13 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
-#include "loadgen/drive/cap.h"
+#include "loadgen/drive/pacing.h"
 #include "loadgen/options/options.h"
-#include "loadgen/swarm/seal.h"
 #include "loadgen/options/scope.h"
+#include "loadgen/swarm/agent/job.h"
+#include "loadgen/swarm/seal.h"
+
+/* ---- service ----------------------------------------------------------------------- */
 
 /* What the processes of an agent have in common. Sequentially consistent, and rare, but for
  * the cap. */
@@ -38,3 +41,15 @@ struct service_conf {
 
 /* Serves the leader at the other end of fd until one of them has enough. */
 must_check enum service_end service_run(const struct service_conf *conf, int fd);
+
+/* ---- job config -------------------------------------------------------------------- */
+
+/* What a leader asks an agent for, held against what the agent allows on its own command
+ * line. Sentences are static. Main thread of a service. */
+/* Options, servers and place of a CONFIG into j, which is new. NULL, or why not. */
+must_check const char *job_config_take(struct job *j, const struct service_conf *conf,
+                                       const struct frame *f);
+/* Whether a run of so many seconds, its warm-up included, at so many requests a second (0:
+ * without a limit) is within the limits of `own`. NULL, or why not. */
+must_check const char *job_config_check(const struct job *j, const struct options *own,
+                                        double seconds, double qps);

@@ -4,7 +4,8 @@
 #include "loadgen/swarm/leader/combine.h"
 
 #include <math.h>
-#include <stdlib.h>
+
+#include "base/alloc.h"
 
 /* Each lists the costs of all its threads, class after class. */
 static unsigned
@@ -63,14 +64,12 @@ add_member(struct result *c, const struct combine_parts *p, unsigned index,
     return here;
 }
 
-static bool
+static void
 make_class(struct result *c, const struct combine_parts *p, unsigned class)
 {
     unsigned threads = threads_of(p, class), first = 0;
     const struct lclass *conf = &p->options->classes[class];
-    if (!result_init(c, threads)) {
-        return false;
-    }
+    result_init(c, threads, 0);
     for (unsigned i = 0; i < p->members->count; i++) {
         if (member_sends(&p->members->all[i], class)) {
             first += add_member(c, p, i, class, first);
@@ -95,7 +94,6 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
                                 : c->is_open ? conf->traffic.mode
                                              : TRAFFIC_CLOSED);
     c->was_interrupted = p->was_interrupted;
-    return true;
 }
 
 /* ---- what became of each process ---------------------------------------------------- */
@@ -116,9 +114,8 @@ static void
 describe_load(struct result_agent *a, const struct combine_parts *p, unsigned index)
 {
     struct counters *counters[OPTIONS_CLASSES_MAX];
-    struct hist *all = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
-    struct hist *lag = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
-    must(all != NULL && lag != NULL);
+    struct hist *all = counters_hist(COUNTERS_SUB_BITS);
+    struct hist *lag = counters_hist(COUNTERS_SUB_BITS);
     unsigned count = counters_of(p, index, counters);
     uint64_t kept = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -178,16 +175,15 @@ is_told(const struct combine_parts *p, unsigned index)
     return index == 0 ? k->classes > 0 : !k->is_out || k->is_missed;
 }
 
-static bool
+static void
 make_agents(struct result *r, const struct combine_parts *p)
 {
-    r->agents = calloc(p->members->count, sizeof *r->agents);
-    for (unsigned i = 0; r->agents != NULL && i < p->members->count; i++) {
+    r->agents = alloc_zeroed(p->members->count, sizeof *r->agents);
+    for (unsigned i = 0; i < p->members->count; i++) {
         if (is_told(p, i)) {
             describe(&r->agents[r->agents_len++], p, i);
         }
     }
-    return r->agents != NULL;
 }
 
 /* Slower than that, from the intended start, among what these have counted. */
@@ -255,32 +251,23 @@ make_loss(struct result *r, const struct combine_parts *p, double elapsed_s)
     }
 }
 
-bool
+void
 combine_results(struct result *r, const struct combine_parts *p)
 {
     unsigned count = p->options->classes_len, threads = 0, first = 0;
     for (unsigned i = 0; i < count; i++) {
         threads += threads_of(p, i);
     }
-    if (!result_init_classes(r, threads, count)) {
-        return false;
-    }
+    result_init(r, threads, count);
     for (unsigned i = 0; i < count; i++) {
-        if (!make_class(&r->classes[i], p, i) ||
-            !result_add_class(r, &r->classes[i], first)) {
-            result_fini(r);
-            return false;
-        }
+        make_class(&r->classes[i], p, i);
+        result_add_class(r, &r->classes[i], first);
         first += r->classes[i].threads;
     }
     run_describe_sum(r, p->options);
-    if (!make_agents(r, p)) {
-        result_fini(r);
-        return false;
-    }
+    make_agents(r, p);
     make_loss(r, p, members_longest(p->members));
     r->series = ledger_take_series(p->members->run.ledger, count);
     result_judge(r);
     share_tail(r, p);
-    return true;
 }

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "loadgen/run/run.h"
-#include "loadgen/swarm/leader/capacity.h"
 #include "loadgen/swarm/leader/members.h"
+#include "loadgen/swarm/leader/share_out.h"
 
 struct combine_parts {
     const struct options *options;
@@ -17,5 +17,4 @@ struct combine_parts {
     const struct capacity *capacity; /* of each member */
 };
 
-/* False when memory is short; nothing is to be freed then. */
-must_check bool combine_results(struct result *r, const struct combine_parts *parts);
+void combine_results(struct result *r, const struct combine_parts *parts);

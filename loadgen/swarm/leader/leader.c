@@ -5,16 +5,16 @@
 
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/options/scope.h"
 #include "loadgen/run/stats_poll.h"
-#include "loadgen/swarm/interval.h"
 #include "loadgen/swarm/leader/combine.h"
 #include "loadgen/swarm/leader/local.h"
 #include "loadgen/swarm/leader/share_out.h"
+#include "loadgen/swarm/message.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
@@ -37,16 +37,10 @@ struct leader {
     struct capacity capacity; /* what is known of each process, this one first */
 };
 
-static enum exit_status
-out_of_memory(void)
-{
-    return options_fail(stderr, EXIT_UNREACHABLE, "out of memory");
-}
-
 static enum options_loss
 policy(const struct leader *l)
 {
-    enum options_loss usual = l->o->searches ? LOSS_ABORT : LOSS_CONTINUE;
+    enum options_loss usual = l->o->goal.is_given ? LOSS_ABORT : LOSS_CONTINUE;
     return l->o->on_agent_loss == LOSS_DEFAULT ? usual : l->o->on_agent_loss;
 }
 
@@ -163,16 +157,16 @@ open_poll(struct leader *l)
 {
     enum exit_status status =
         stats_poll_open(&l->poll, &l->local.options, l->conf.targets, l->conf.err);
-    return status == EXIT_VALID && !stats_poll_learn(&l->poll, &l->local.options)
-               ? out_of_memory()
-               : status;
+    if (status == EXIT_VALID) {
+        stats_poll_learn(&l->poll, &l->local.options);
+    }
+    return status;
 }
 
 enum exit_status
 leader_open(struct leader **leader, const struct run_conf *conf, int argc, char **argv)
 {
-    struct leader *l = calloc(1, sizeof *l);
-    must(l != NULL);
+    struct leader *l = alloc_zeroed(1, sizeof *l);
     l->conf = *conf;
     l->o = conf->options;
     l->opened_at = clock_now();
@@ -182,9 +176,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     enum exit_status status = members_open(&l->members, l->o, l->load_classes);
     const struct member *self = &l->members.all[0];
     local_init(&l->local, l->o, self, l->load_classes);
-    if (!capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len)) {
-        status = out_of_memory();
-    }
+    capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len);
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
     if (status == EXIT_VALID) {
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
@@ -233,7 +225,7 @@ leader_loaded(const struct leader *l)
 /* ---- one run ------------------------------------------------------------------------ */
 
 /* Nothing was reported yet, by any agent. */
-static bool
+static void
 start_ledger(struct leader *l)
 {
     struct members *k = &l->members;
@@ -253,12 +245,11 @@ start_ledger(struct leader *l)
         .row_length = clock_seconds(l->o->interval_s),
         .keeps_latencies = l->o->hlog != NULL,
     };
-    return ledger_start(run->ledger, &conf);
+    ledger_start(run->ledger, &conf);
 }
 
-/* Orders a start that all can keep: later than the longest way to any of them. False: no
- * memory. */
-static bool
+/* Orders a start that all can keep: later than the longest way to any of them. */
+static void
 order_start(struct leader *l, const struct run_spec *spec)
 {
     struct members *k = &l->members;
@@ -283,10 +274,10 @@ order_start(struct leader *l, const struct run_spec *spec)
     if (run->stats != NULL) {
         run->stats->end_s = (double)run->time / 1e9;
     }
-    k->wants_start = start_ledger(l) && (run->observers == 0 || run->stats != NULL);
+    start_ledger(l);
+    k->wants_start = true;
     k->wants_stop = false; /* it was asked of the attempt before */
     members_wake(k);
-    return k->wants_start;
 }
 
 /* With the mutex held. */
@@ -335,7 +326,7 @@ await_results(struct leader *l, nsec_t until)
 }
 
 /* With the members' results in, or lost. */
-static enum exit_status
+static void
 collect(struct leader *l, bool was_interrupted, struct result *result)
 {
     struct combine_parts parts = {
@@ -345,7 +336,7 @@ collect(struct leader *l, bool was_interrupted, struct result *result)
         .members = &l->members,
         .capacity = &l->capacity,
     };
-    return combine_results(result, &parts) ? EXIT_VALID : out_of_memory();
+    combine_results(result, &parts);
 }
 
 /* Whether the run was refused, which has a line then. */
@@ -399,15 +390,13 @@ begin_attempt(struct leader *l, const struct run_spec *spec, struct run_spec *ow
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = members_in(k, MEMBER_LOST);
     enum exit_status status = share_out(k, l->o, &l->capacity, spec);
-    if (status == EXIT_VALID && !order_start(l, spec)) {
-        status = out_of_memory();
-    }
-    if (status == EXIT_VALID && l->local.run != NULL) {
-        *own = local_begin(&l->local, &k->all[0], spec);
-    }
-    nsec_t start = run->begin + run->warmup;
-    if (status == EXIT_VALID && !stats_poll_start(&l->poll, start, start + run->time)) {
-        status = out_of_memory();
+    if (status == EXIT_VALID) {
+        order_start(l, spec);
+        if (l->local.run != NULL) {
+            *own = local_begin(&l->local, &k->all[0], spec);
+        }
+        nsec_t start = run->begin + run->warmup;
+        stats_poll_start(&l->poll, start, start + run->time);
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     return status;
@@ -446,13 +435,12 @@ end_attempt(struct leader *l, const struct run_spec *spec, bool was_interrupted,
         return EXIT_UNREACHABLE;
     }
     members_tell_losses(&l->members);
-    enum exit_status status = collect(l, was_interrupted, result);
-    if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
-        !share_out_learn(k, l->o, &l->capacity, spec)) {
+    collect(l, was_interrupted, result);
+    if (!*spoilt && !was_interrupted && !share_out_learn(k, l->o, &l->capacity, spec)) {
         result_fini(result);
-        status = EXIT_INVALID;
+        return EXIT_INVALID;
     }
-    return status;
+    return EXIT_VALID;
 }
 
 /* One attempt. *spoilt: an agent was lost, and the policy is not to go on with it. */

@@ -3,11 +3,11 @@
  */
 #include "loadgen/swarm/leader/ledger.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 /* More than the delta of any interval takes: all buckets of all histograms. */
 #define REPORT_BYTES ((size_t)2 << 20)
@@ -51,25 +51,16 @@ struct ledger {
 struct ledger *
 ledger_create(unsigned parts, unsigned classes)
 {
-    struct ledger *l = calloc(1, sizeof *l);
-    if (l == NULL) {
-        return NULL;
-    }
+    struct ledger *l = alloc_zeroed(1, sizeof *l);
     l->count = parts;
     l->classes = classes;
-    l->parts = calloc(parts, sizeof *l->parts);
-    l->series = calloc(classes + 1, sizeof(struct series *));
-    l->behind = calloc(classes + 1, sizeof(struct series *));
-    l->looked = calloc((size_t)parts * classes, sizeof *l->looked);
-    bool is_good =
-        l->parts != NULL && l->series != NULL && l->behind != NULL && l->looked != NULL;
-    for (unsigned i = 0; is_good && i < parts; i++) {
+    l->parts = alloc_zeroed(parts, sizeof *l->parts);
+    l->series = alloc_zeroed(classes + 1, sizeof(struct series *));
+    l->behind = alloc_zeroed(classes + 1, sizeof(struct series *));
+    l->looked = alloc_zeroed((size_t)parts * classes, sizeof *l->looked);
+    for (unsigned i = 0; i < parts; i++) {
         l->parts[i].last = &l->parts[i].first;
         l->parts[i].sums = delta_counters_create(classes);
-        is_good = l->parts[i].sums != NULL;
-    }
-    if (!is_good) {
-        ledger_destroy(&l);
     }
     return l;
 }
@@ -89,11 +80,11 @@ forget_reports(struct part *p)
 static void
 forget(struct ledger *l)
 {
-    for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
+    for (unsigned i = 0; i < l->count; i++) {
         forget_reports(&l->parts[i]);
         delta_counters_destroy(&l->parts[i].headlines, l->classes);
     }
-    for (unsigned c = 0; l->series != NULL && l->behind != NULL && c <= l->classes; c++) {
+    for (unsigned c = 0; c <= l->classes; c++) {
         series_destroy(&l->series[c]);
         series_destroy(&l->behind[c]);
     }
@@ -107,7 +98,7 @@ ledger_destroy(struct ledger **ledger)
         return;
     }
     forget(l);
-    for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
+    for (unsigned i = 0; i < l->count; i++) {
         delta_counters_destroy(&l->parts[i].sums, l->classes);
     }
     free(l->parts);
@@ -118,18 +109,15 @@ ledger_destroy(struct ledger **ledger)
     *ledger = NULL;
 }
 
-/* NULL when memory is short. */
 static struct series *
 make_series(const struct ledger_run *run)
 {
-    struct series *s = series_create(run->row_length);
-    if (s != NULL && run->keeps_latencies && !series_keep_latencies(s)) {
-        series_destroy(&s);
-    }
+    struct series *s = series_create(run->row_length, run->keeps_latencies);
+    series_start(s, run->start);
     return s;
 }
 
-bool
+void
 ledger_start(struct ledger *l, const struct ledger_run *run)
 {
     forget(l);
@@ -152,12 +140,7 @@ ledger_start(struct ledger *l, const struct ledger_run *run)
     }
     for (unsigned c = 0; c <= l->classes; c++) {
         l->series[c] = make_series(run);
-        if (l->series[c] == NULL) {
-            return false;
-        }
-        series_start(l->series[c], run->start);
     }
-    return true;
 }
 
 /* ---- adding up ---------------------------------------------------------------------- */
@@ -181,10 +164,8 @@ static void
 look(struct ledger *l, nsec_t now)
 {
     for (unsigned c = 0; c <= l->classes; c++) {
-        struct series *s = l->is_cut ? l->behind[c] : l->series[c];
-        if (s != NULL) {
-            series_look(s, l->looked, look_at(l, c), now);
-        }
+        series_look(l->is_cut ? l->behind[c] : l->series[c], l->looked, look_at(l, c),
+                    now);
     }
 }
 
@@ -196,7 +177,6 @@ cut(struct ledger *l, nsec_t now)
     for (unsigned i = 0; i < l->count; i++) {
         struct part *p = &l->parts[i];
         p->headlines = delta_counters_create(l->classes);
-        must(p->headlines != NULL);
         for (unsigned c = 0; c < l->classes; c++) {
             counters_merge(&p->headlines[c], &p->sums[c]);
         }
@@ -204,10 +184,7 @@ cut(struct ledger *l, nsec_t now)
     for (unsigned c = 0; c <= l->classes; c++) {
         series_end(l->series[c]);
         l->behind[c] = make_series(&l->run);
-        if (l->behind[c] != NULL) {
-            series_start(l->behind[c], l->run.start);
-            series_skip(l->behind[c], l->looked, look_at(l, c), now);
-        }
+        series_skip(l->behind[c], l->looked, look_at(l, c), now);
     }
 }
 
@@ -291,8 +268,7 @@ ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t inter
         !delta_is_good(&p->sums[class_index], delta)) {
         return false;
     }
-    struct report *r = malloc(sizeof *r + delta->fields_len);
-    must(r != NULL);
+    struct report *r = alloc_bytes(sizeof *r + delta->fields_len);
     *r = (struct report){NULL, interval, class_index, delta->fields_len};
     memcpy(r->fields, delta->fields, delta->fields_len);
     *p->last = r;
@@ -340,7 +316,7 @@ ledger_lose(struct ledger *l, unsigned part)
 static void
 mark_rows(const struct ledger *l, struct series *s)
 {
-    for (unsigned r = 0; s != NULL && r < s->rows_len; r++) {
+    for (unsigned r = 0; r < s->rows_len; r++) {
         struct series_row *row = &s->rows[r];
         double end = (row->start_s + row->length_s) * (double)NSEC_PER_SEC;
         for (unsigned i = 0; i < l->count; i++) {
@@ -369,7 +345,7 @@ ledger_finish(struct ledger *l, nsec_t end)
     for (unsigned c = 0; c <= l->classes; c++) {
         if (!l->is_cut) {
             series_end(l->series[c]);
-        } else if (l->behind[c] != NULL) {
+        } else {
             series_end(l->behind[c]);
             series_append_rows(l->series[c], l->behind[c]);
         }

@@ -39,12 +39,11 @@ struct ledger_run {
 
 struct ledger;
 
-/* NULL when memory is short. */
 must_check struct ledger *ledger_create(unsigned parts, unsigned classes);
 void ledger_destroy(struct ledger **l);
 
-/* Forgets what was before. False when memory is short. */
-must_check bool ledger_start(struct ledger *l, const struct ledger_run *run);
+/* Forgets what was before. */
+void ledger_start(struct ledger *l, const struct ledger_run *run);
 
 /* The delta (delta.h) of a class: classes in their order, intervals as well. False: it makes
  * no sense, nothing was added. */

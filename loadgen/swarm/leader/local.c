@@ -4,7 +4,7 @@
 #include "loadgen/swarm/leader/local.h"
 
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/interval.h"
+#include "loadgen/swarm/message.h"
 
 void
 local_init(struct local *l, const struct options *o, const struct member *self,
@@ -26,9 +26,7 @@ local_open(struct local *l, const struct run_conf *conf)
     struct run_conf c = *conf;
     c.options = &l->options;
     l->told = delta_counters_create(l->options.classes_len);
-    if (l->told == NULL || !counters_init(&l->look)) {
-        return options_fail(stderr, EXIT_UNREACHABLE, "out of memory");
-    }
+    counters_init(&l->look);
     return run_open(&l->run, &c);
 }
 

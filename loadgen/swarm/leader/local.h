@@ -7,7 +7,7 @@
 #pragma once
 
 #include "loadgen/run/run.h"
-#include "loadgen/swarm/leader/member.h"
+#include "loadgen/swarm/leader/members.h"
 
 struct local {
     struct options options;            /* what it sends; shallow */

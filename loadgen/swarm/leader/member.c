@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/leader/member.h"
+#include "loadgen/swarm/leader/members.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
 
@@ -24,7 +24,7 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-bool
+void
 member_init(struct member *k, struct swarm_run *run, unsigned part,
             const struct options *o, unsigned load_classes)
 {
@@ -48,9 +48,8 @@ member_init(struct member *k, struct swarm_run *run, unsigned part,
         k->weight = (uint64_t)o->weight;
         k->classes = o->weight > 0 ? k->classes : 0;
     }
-    k->rates = calloc(o->classes_len, sizeof *k->rates);
-    k->digests = calloc(o->classes_len, sizeof *k->digests);
-    return k->rates != NULL && k->digests != NULL;
+    k->rates = alloc_zeroed(o->classes_len, sizeof *k->rates);
+    k->digests = alloc_zeroed(o->classes_len, sizeof *k->digests);
 }
 
 void
@@ -72,8 +71,7 @@ member_set_own(struct member *k, const struct result *own)
     k->is_local = own != NULL && own->is_local;
     k->state = own != NULL ? MEMBER_DONE : MEMBER_RUNNING;
     if (k->threads > 0) {
-        k->costs = calloc(k->threads, sizeof *k->costs);
-        must(k->costs != NULL);
+        k->costs = alloc_zeroed(k->threads, sizeof *k->costs);
         memcpy(k->costs, own->costs, k->threads * sizeof *k->costs);
     }
 }
@@ -331,10 +329,11 @@ on_sample(struct member *k, const struct frame *f, nsec_t now)
     sample.server = k->observer + (unsigned)server * k->run->observers;
     sample.at_s = (double)at / 1e9;
     sample.told = (unsigned)told;
-    if (!is_good || !server_stats_add(k->run->stats, &sample)) {
+    if (!is_good) {
         member_lose(k, "sent stats that make no sense");
         return;
     }
+    server_stats_add(k->run->stats, &sample);
     k->samples++;
 }
 
@@ -350,8 +349,7 @@ take_costs(struct member *k, const struct frame *f, nsec_t longest)
     }
     k->threads = (unsigned)(field.len / COST_BYTES);
     free(k->costs);
-    k->costs = calloc(k->threads + 1, sizeof *k->costs); /* an observer has none */
-    must(k->costs != NULL);
+    k->costs = alloc_zeroed(k->threads, sizeof *k->costs); /* an observer has none */
     bool is_good = true;
     for (size_t at = 0; at < field.len; at += 8) {
         is_good = is_good && frame_get_u64(field.p + at) <= longest;

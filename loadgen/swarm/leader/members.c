@@ -7,12 +7,12 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "loadgen/swarm/lease.h"
+#include "base/alloc.h"
+#include "loadgen/swarm/message.h"
 
 #define LOOK_MS 100
 #define WAIT_MS 100
@@ -46,17 +46,16 @@ members_open(struct members *l, const struct options *o, unsigned load_classes)
     PTHREAD_OK(pthread_cond_init(&l->changed, &attr));
     PTHREAD_OK(pthread_condattr_destroy(&attr));
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    l->all = calloc(o->agents_len + 1, sizeof *l->all);
+    l->all = alloc_zeroed(o->agents_len + 1, sizeof *l->all);
     l->run.ledger = ledger_create(o->agents_len + 1, o->classes_len);
-    must(l->wake_fd != -1 && l->all != NULL && l->run.ledger != NULL);
+    must(l->wake_fd != -1);
     enum exit_status status = seal_read_key(&key, o->key_file, err, sizeof err)
                                   ? EXIT_VALID
                                   : options_fail(stderr, EXIT_USAGE, "%s", err);
     for (unsigned i = 0; status == EXIT_VALID && i <= o->agents_len; i++) {
         l->count++;
-        if (!member_init(&l->all[i], &l->run, i, o, load_classes)) {
-            status = options_fail(stderr, EXIT_UNREACHABLE, "out of memory for agents");
-        } else if (i > 0) {
+        member_init(&l->all[i], &l->run, i, o, load_classes);
+        if (i > 0) {
             status = member_open(&l->all[i], o, o->agents[i - 1].at, &key);
         }
     }

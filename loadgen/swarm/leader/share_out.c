@@ -5,8 +5,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "loadgen/swarm/leader/split.h"
+#include "base/alloc.h"
 
 #define SENDERS_MAX (MESSAGE_AGENTS_MAX + 1)
 
@@ -14,7 +15,7 @@ bool
 share_out_has_capacity(const struct options *o, unsigned class)
 {
     const struct lclass *c = &o->classes[class];
-    return o->splits_by_capacity && !c->is_measuring && !c->traffic.is_timed;
+    return o->split == SPLIT_CAPACITY && !c->is_measuring && !c->traffic.is_timed;
 }
 
 /* Who sends a class, and how much of it. Returns the sum. */
@@ -101,4 +102,107 @@ share_out(struct members *m, const struct options *o, const struct capacity *c,
            : status == EXIT_USAGE
                ? options_fail(stderr, status, "the rate is too low to be shared out")
                : status;
+}
+
+/* ---- split ------------------------------------------------------------------------- */
+
+/* The part with the largest remainder that has not been given one more yet. */
+static unsigned
+largest(const double *rest, unsigned parts)
+{
+    unsigned best = 0;
+    for (unsigned i = 1; i < parts; i++) {
+        best = rest[i] > rest[best] ? i : best;
+    }
+    return best;
+}
+
+void
+split_by_weight(uint64_t total, const double *weights, unsigned parts, uint64_t *shares)
+{
+    double rest[SPLIT_PARTS_MAX], sum = 0;
+    uint64_t given = 0;
+    must(parts > 0 && parts <= SPLIT_PARTS_MAX);
+    for (unsigned i = 0; i < parts; i++) {
+        must(weights[i] >= 0 && weights[i] <= SPLIT_WEIGHT_MAX);
+        sum += weights[i];
+    }
+    must(sum > 0);
+    for (unsigned i = 0; i < parts; i++) {
+        double share = (double)total * (weights[i] / sum);
+        uint64_t whole = (uint64_t)floor(share);
+        /* Rounding may take a share beyond what is left. */
+        shares[i] = whole < total - given ? whole : total - given;
+        rest[i] = weights[i] > 0 ? share - (double)shares[i] : -1;
+        given += shares[i];
+    }
+    /* Less than one for each part is left, unless the total is beyond a double's digits. */
+    while (given < total) {
+        unsigned i = largest(rest, parts);
+        shares[i]++;
+        rest[i] -= 1;
+        given++;
+    }
+}
+
+/* ---- capacity ---------------------------------------------------------------------- */
+
+void
+capacity_init(struct capacity *c, unsigned parts, unsigned classes)
+{
+    *c = (struct capacity){
+        .parts = parts,
+        .classes = classes,
+        .qps = alloc_zeroed((size_t)parts * classes, sizeof(double)),
+        .is_known = alloc_zeroed(classes, sizeof(bool)),
+    };
+}
+
+void
+capacity_fini(struct capacity *c)
+{
+    free(c->qps);
+    free(c->is_known);
+    *c = (struct capacity){.parts = 0};
+}
+
+static double *
+row(const struct capacity *c, unsigned class_index)
+{
+    must(class_index < c->classes);
+    return c->qps + (size_t)class_index * c->parts;
+}
+
+void
+capacity_learn(struct capacity *c, unsigned class_index, const double *qps)
+{
+    memcpy(row(c, class_index), qps, c->parts * sizeof *qps);
+    c->is_known[class_index] = true;
+}
+
+void
+capacity_weigh(const struct capacity *c, unsigned class_index, double *weights)
+{
+    const double *qps = row(c, class_index);
+    double most = 0;
+    if (!c->is_known[class_index]) {
+        return;
+    }
+    for (unsigned i = 0; i < c->parts; i++) {
+        most = weights[i] > 0 ? fmax(most, qps[i]) : most;
+    }
+    for (unsigned i = 0; i < c->parts && most > 0; i++) {
+        weights[i] = weights[i] > 0 ? qps[i] / most : 0;
+    }
+}
+
+double
+capacity_of(const struct capacity *c, unsigned part)
+{
+    double sum = 0;
+    must(part < c->parts);
+    for (unsigned i = 0; i < c->classes; i++) {
+        sum += c->is_known[i] ? row(c, i)[part] : 0;
+    }
+    return sum;
 }
