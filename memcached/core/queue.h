@@ -38,6 +38,7 @@ struct work {
 /* How much a turn may do. */
 struct turn {
     bool is_inline;      /* right where it was read, not from a queue */
+    bool is_alone;       /* likewise, and nothing else was ready then */
     enum req_class lane; /* what is of a later class than this waits in its own queue */
     bool is_served;      /* its first request has waited for a token */
     nsec_t ready_at;     /* when the socket was reported, or the work was queued */

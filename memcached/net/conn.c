@@ -82,6 +82,7 @@ on_ready(struct poll_source *source, unsigned ready)
         return;
     }
     struct turn turn = core_inline_turn(&w->core);
+    turn.is_alone = poller_had_one(&w->poller);
     conn_turn(c, &turn);
     worker_end_inline(w, &turn);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "net/conn_gets.h"
 #include "net/conn_io.h"
+#include "net/conn_plain.h"
 #include "net/conn_tls.h"
 #include "net/watchers.h"
 #include "net/worker.h"
@@ -373,7 +373,7 @@ take_steps(struct conn *c, struct turn *turn)
 void
 conn_turn(struct conn *c, struct turn *turn)
 {
-    if (!conn_is_plain(c) || !conn_gets(c, turn)) {
+    if (!conn_is_plain(c) || !conn_serve_plain(c, turn)) {
         take_steps(c, turn);
     }
 }

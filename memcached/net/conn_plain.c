@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/conn_plain.h"
+
+#include "net/conn_io.h"
+#include "net/worker.h"
+
+bool
+conn_is_plain(const struct conn *c)
+{
+    return c->edge.is_readable && c->tls == NULL && !c->edge.has_hangup &&
+           c->leaving == CLOSE_NONE && !c->wish.is_set &&
+           c->worker->rx.reads_to_check > 1 && pump_is_plain(&c->pump);
+}
+
+/* What the socket did not take, and what is not plain, is the connection's from here on. False:
+ * no memory. */
+static bool
+keep_rest(struct pump *p, const char *out, size_t unsent, const char *in, size_t unread)
+{
+    struct core *k = p->core;
+    char *space;
+    size_t room;
+    if (unsent > 0 && !chain_copy(&p->out, &k->env.chain, out, unsent)) {
+        return false;
+    }
+    if (unread > 0) {
+        if (!buf_open(&p->in, &k->pool, &space, &room)) {
+            return false;
+        }
+        must(unread <= room);
+        memcpy(space, in, unread);
+        buf_fill(&p->in, unread);
+    }
+    return true;
+}
+
+bool
+conn_serve_plain(struct conn *c, struct turn *turn)
+{
+    struct worker *w = c->worker;
+    struct pump *p = &c->pump;
+    struct pump_space *space = w->space;
+    size_t got, sent = 0;
+    w->rx.reads_to_check--;
+    turn->reads = 1;
+    if (conn_receive(c, space->in, sizeof space->in - ASCII_CUT_SLACK, &got) != IO_OK) {
+        conn_set_state(c, REGISTRY_READ); /* nothing came, or it is closed */
+        return true;
+    }
+    w->core.env.client_fd = c->source.fd;
+    conn_set_state(c, REGISTRY_PARSE);
+    struct plain_served served = pump_serve_plain(p, space, got, turn);
+    conn_set_state(c, REGISTRY_READ);
+    if (served.made > 0 && conn_send(c, space->out, served.made, &sent) == IO_CLOSED) {
+        return true;
+    }
+    atomic_store_explicit(&c->entry.last_cmd, w->core.env.now, memory_order_relaxed);
+    bool is_over = sent == served.made && served.consumed == got;
+    if (likely(is_over && !c->edge.is_readable && !c->edge.must_probe)) {
+        return true;
+    }
+    if (!keep_rest(p, space->out + sent, served.made - sent, space->in + served.consumed,
+                   got - served.consumed)) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Plain requests, served from a worker's space: what they take and leave, and that neither replies
+ * nor counters differ from those of the same requests step by step.
+ */
+#include "check_core.h"
+
+#include "base/rng.h"
+
+#define SCRIPTS 3000
+#define LINES_MOST 40
+
+static struct sim sim;
+static struct client c;
+static struct pump_space space;
+
+static void
+store(struct client *by, const char *key, size_t bytes)
+{
+    char line[64];
+    snprintf(line, sizeof line, "set %s 7 0 %zu\r\n{%zuv}", key, bytes, bytes);
+    text_expand(&by->input, line);
+    client_says(by, "\r\n");
+    client_ready(by);
+    sim_settle(&sim);
+}
+
+static void
+begin(void)
+{
+    sim_open(&sim, NULL, true);
+    sim_tick = NSEC_PER_USEC; /* turns end */
+    client_open(&c, &sim, 0);
+    store(&c, "late", 200000);
+    store(&c, "lent", GETS_COPY_MAX + 1);
+    store(&c, "copied", GETS_COPY_MAX);
+    store(&c, "b", 200);
+    store(&c, "a", 1);
+    text_free(&c.sent);
+    buf_park(&c.pump.in, &sim.core.pool); /* as a connection at rest does */
+}
+
+static void
+end(void)
+{
+    client_close(&c);
+    sim_close(&sim);
+}
+
+static unsigned
+requests_of(const struct plain_served *served)
+{
+    return served->gets.requests + served->sets.requests;
+}
+
+/* In a turn of its own, when nothing else is ready. */
+static struct plain_served
+serve_in(struct turn *turn, const char *text, size_t len)
+{
+    ck_assert(pump_is_plain(&c.pump));
+    memcpy(space.in, text, len);
+    struct plain_served served = pump_serve_plain(&c.pump, &space, len, turn);
+    ck_assert_uint_eq(turn->requests + requests_of(&served), 20);
+    ck_assert_uint_le(served.consumed, len);
+    text_add(&c.sent, space.out, served.made);
+    return served;
+}
+
+static struct turn
+turn_alone(void)
+{
+    core_wake(&sim.core);
+    struct turn turn = core_inline_turn(&sim.core);
+    turn.is_alone = true;
+    return turn;
+}
+
+/* Plain requests first; the rest as ever. */
+static struct plain_served
+serve_plainly(const char *text, size_t len)
+{
+    struct turn turn = turn_alone();
+    return serve_in(&turn, text, len);
+}
+
+static void
+serve(const char *text, size_t len, bool is_plain)
+{
+    size_t at = is_plain ? serve_plainly(text, len).consumed : 0;
+    text_add(&c.input, text + at, len - at);
+    client_ready(&c);
+    sim_settle(&sim);
+}
+
+/* ---- what is taken --------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    unsigned requests;
+    const char *left, *made;
+} rows[] = {
+    {"get a\r\n", 1, "", "VALUE a 7 1\r\nv\r\nEND\r\n"},
+    {"get a\n", 1, "", "VALUE a 7 1\r\nv\r\nEND\r\n"},
+    {"get x\r\nget a x a\r\n", 2, "",
+     "END\r\nVALUE a 7 1\r\nv\r\nVALUE a 7 1\r\nv\r\nEND\r\n"},
+    {"get x\r\nversion\r\n", 1, "version\r\n", "END\r\n"},
+    {"get x\r\nget a", 1, "get a", "END\r\n"},
+    {"get x\r\nget a\r", 1, "get a\r", "END\r\n"},
+    {"get x\r\nge", 1, "ge", "END\r\n"},
+    {"get x\r\nget  a\r\n", 1, "get  a\r\n", "END\r\n"},
+    {"get x\r\nget a \r\n", 1, "get a \r\n", "END\r\n"},
+    {"get x\r\nget a\tb\r\n", 1, "get a\tb\r\n", "END\r\n"},
+    {"get x\r\nget a\rb\r\n", 1, "get a\rb\r\n", "END\r\n"},
+    {"get x\r\nget \r\n", 1, "get \r\n", "END\r\n"},
+    {"get x\r\nget\r\n", 1, "get\r\n", "END\r\n"},
+    {"get x\r\ngets a\r\n", 1, "gets a\r\n", "END\r\n"},
+    {"get x\r\nGET a\r\n", 1, "GET a\r\n", "END\r\n"},
+    {"get {250k}\r\nget {251k}\r\n", 1, "get {251k}\r\n", "END\r\n"},
+    {"get {16x} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\r\nget x\r\n", 2, "",
+     "END\r\nEND\r\n"},
+    {"get x\r\nget 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\r\n", 1,
+     "get 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\r\n", "END\r\n"},
+    /* not counted, nor used, before it is answered in whole */
+    {"get x\r\nget a lent\r\n", 1, "get a lent\r\n", "END\r\n"},
+    {"get x\r\nget late\r\n", 1, "get late\r\n", "END\r\n"},
+    /* all together more than a small request answers */
+    {"get x\r\nget copied copied copied\r\n", 1, "get copied copied copied\r\n",
+     "END\r\n"},
+    {"\xff\xfe\r\n", 0, "\xff\xfe\r\n", ""},
+    {"get \xc3\xa4\r\n", 1, "", "END\r\n"},
+    {"set n 5 0 2\r\nhi\r\n", 1, "", "STORED\r\n"},
+    {"set n 5 0 2\nhi\r\nget n\r\n", 2, "", "STORED\r\nVALUE n 5 2\r\nhi\r\nEND\r\n"},
+    {"get a\r\nset a 5 0 0\r\n\r\nget a\r\n", 3, "",
+     "VALUE a 7 1\r\nv\r\nEND\r\nSTORED\r\nVALUE a 5 0\r\n\r\nEND\r\n"},
+    {"set n 0 0 2 noreply\r\nhi\r\nget n\r\n", 2, "", "VALUE n 0 2\r\nhi\r\nEND\r\n"},
+    {"set n 0 1 2\r\nhi\r\n", 1, "", "STORED\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhi\r", 1, "set n 0 0 2\r\nhi\r", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhi", 1, "set n 0 0 2\r\nhi", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\n", 1, "set n 0 0 2\r\n", "END\r\n"},
+    {"get x\r\nset n 0 0 2", 1, "set n 0 0 2", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhi\n\n", 1, "set n 0 0 2\r\nhi\n\n", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhigh\r\n", 1, "set n 0 0 2\r\nhigh\r\n", "END\r\n"},
+    {"get x\r\nset n 0 -1 2\r\nhi\r\n", 1, "set n 0 -1 2\r\nhi\r\n", "END\r\n"},
+    {"get x\r\nset {251k} 0 0 2\r\nhi\r\n", 1, "set {251k} 0 0 2\r\nhi\r\n", "END\r\n"},
+    {"get x\r\nset n 0 0 5000\r\n{5000v}\r\n", 1, "set n 0 0 5000\r\n{5000v}\r\n",
+     "END\r\n"},
+    {"get x\r\nadd n 0 0 2\r\nhi\r\n", 1, "add n 0 0 2\r\nhi\r\n", "END\r\n"},
+};
+
+START_TEST(what_is_taken)
+{
+    struct text text = {0}, left = {0};
+    text_expand(&text, rows[_i].text);
+    text_expand(&left, rows[_i].left);
+    struct plain_served served = serve_plainly(text.p, text.len);
+    ck_assert_uint_eq(requests_of(&served), rows[_i].requests);
+    ck_assert_uint_eq(served.consumed, text.len - left.len);
+    expect(sent_is(&c, rows[_i].made));
+    text_free(&text);
+    text_free(&left);
+}
+END_TEST
+
+/* As many in a row as -R says. */
+START_TEST(no_more_than_allowed)
+{
+    struct text text = {0};
+    for (unsigned i = 0; i < 30; i++) {
+        text_add(&text, "get a\r\n", 7);
+    }
+    struct plain_served served = serve_plainly(text.p, text.len);
+    ck_assert_uint_eq(requests_of(&served), 20);
+    ck_assert_uint_eq(served.consumed, 20 * 7);
+    text_free(&text);
+}
+END_TEST
+
+/* A set waits in its queue when something else is ready, or waits already; and there it is served
+ * like this, too. */
+START_TEST(sets_are_served_when_they_are_next)
+{
+    static const char text[] = "get a\r\nset n 0 0 2\r\nhi\r\n";
+    const size_t len = sizeof text - 1, get = strlen("get a\r\n");
+    struct client other;
+    struct turn turn = turn_alone();
+    turn.is_alone = false;
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, get);
+
+    client_open(&other, &sim, 0);
+    queue_put(&sim.core, &other.pump.work, CLASS_WRITE);
+    turn = turn_alone();
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, get);
+    turn = (struct turn){.lane = CLASS_WRITE, .requests = 20};
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, len);
+    queue_leave(&sim.core, &other.pump.work);
+    client_close(&other);
+
+    turn = turn_alone();
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, len);
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_WRITE].served), 4 + 2);
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_SMALL].served), 4);
+}
+END_TEST
+
+/* One that is alone may go on to be read at once; one whose sets had to wait is queued unread. */
+START_TEST(served_at_once_is_not_deferred)
+{
+    static const char text[] = "set n 0 0 2\r\nhi\r\n";
+    struct turn turn = {.lane = CLASS_WRITE};
+    for (unsigned i = 0; i < 16; i++) {
+        turn.requests = 20;
+        (void)serve_in(&turn, text, sizeof text - 1);
+    }
+    ck_assert_int_eq(history_lane(&c.pump.history, c.pump.served), CLASS_WRITE);
+    (void)serve_plainly(text, sizeof text - 1);
+    ck_assert_int_eq(history_lane(&c.pump.history, c.pump.served), CLASS_NONE);
+}
+END_TEST
+
+/* The space for replies ends before the requests do. */
+START_TEST(space_has_an_end)
+{
+    struct text text = {0};
+    for (unsigned i = 0; i < 10; i++) {
+        text_add(&text, "get copied\r\n", 12);
+    }
+    struct plain_served served = serve_plainly(text.p, text.len);
+    ck_assert_uint_eq(requests_of(&served), sizeof space.out / GETS_COPY_MAX);
+    ck_assert_uint_eq(served.consumed, requests_of(&served) * 12);
+    ck_assert_uint_le(served.made, sizeof space.out);
+    text_free(&text);
+}
+END_TEST
+
+/* The space for input is full to its last byte: with a whole line at its end, and with one that lacks
+ * a byte. */
+START_TEST(input_fills_the_space)
+{
+    struct text text = {0};
+    size_t most = sizeof space.in - ASCII_CUT_SLACK;
+    for (unsigned missing = 0; missing < 2; missing++) {
+        text.len = 0;
+        while (text.len < most - 300) {
+            text_expand(&text, "get {250k}\r\n");
+        }
+        size_t begin = text.len, key = most + missing - begin - strlen("get \r\n");
+        char line[32];
+        snprintf(line, sizeof line, "get {%zuz}\r\n", key < 250 ? key : 250);
+        text_expand(&text, line);
+        while (text.len < most + missing) {
+            text_add(&text, "\n", 1);
+        }
+        core_wake(&sim.core);
+        struct turn turn = core_inline_turn(&sim.core);
+        turn.requests = 1000;
+        memcpy(space.in, text.p, most);
+        struct plain_served served = pump_serve_plain(&c.pump, &space, most, &turn);
+        ck_assert_uint_le(served.consumed, most);
+        ck_assert_uint_ge(served.consumed, begin);
+        ck_assert_uint_eq(served.made, requests_of(&served) * strlen("END\r\n"));
+    }
+    text_free(&text);
+}
+END_TEST
+
+/* ---- who may --------------------------------------------------------------------------- */
+
+START_TEST(half_a_request_is_not_plain)
+{
+    ck_assert(pump_is_plain(&c.pump));
+    client_says(&c, "get");
+    client_ready(&c);
+    ck_assert(!pump_is_plain(&c.pump));
+    client_says(&c, " a\r\n");
+    client_ready(&c);
+    ck_assert(!pump_is_plain(&c.pump)); /* its buffer is still there */
+    buf_park(&c.pump.in, &sim.core.pool);
+    ck_assert(pump_is_plain(&c.pump));
+}
+END_TEST
+
+START_TEST(policies_want_to_see_all)
+{
+    struct core *k = &sim.core;
+    atomic_store(&sim.shared.limiter.is_on, true);
+    ck_assert(!pump_is_plain(&c.pump));
+    atomic_store(&sim.shared.limiter.is_on, false);
+    k->latency.who = &c.pump;
+    ck_assert(!pump_is_plain(&c.pump));
+    k->latency.who = NULL;
+    k->env.looks_closer = true;
+    ck_assert(!pump_is_plain(&c.pump));
+    k->env.looks_closer = false;
+    k->is_draining = true;
+    ck_assert(!pump_is_plain(&c.pump));
+    k->is_draining = false;
+    k->budget.bytes = 1;
+    ck_assert(!pump_is_plain(&c.pump));
+    k->budget.bytes = 0;
+    sim.shared.class_rules.key_count = 1;
+    ck_assert(!pump_is_plain(&c.pump));
+    sim.shared.class_rules.key_count = 0;
+    c.pump.session.declared = 1;
+    ck_assert(!pump_is_plain(&c.pump));
+    c.pump.session.declared = 0;
+    ck_assert(pump_is_plain(&c.pump));
+}
+END_TEST
+
+/* ---- the same as step by step ---------------------------------------------------------- */
+
+static const char *const lines[] = {
+    "get a\r\n",
+    "get a\r\n",
+    "get b\r\n",
+    "get missing\r\n",
+    "get a b missing a\r\n",
+    "get copied\r\n",
+    "get copied copied copied a\r\n",
+    "get lent\r\n",
+    "get a lent b\r\n",
+    "get late\r\n",
+    "get b late a\r\n",
+    "gets missing\r\n",
+    "get a  b\r\n",
+    "get a\n",
+    "get\r\n",
+    "bogus\r\n",
+    "get 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 a 17 18 b\r\n",
+    "get a 2 3 4 5 6 7 8 9 10 11 12 13 14 15 a\r\n",
+    "mn\r\n",
+    "set new 0 0 3\r\nabc\r\n",
+    "set new 0 0 4 noreply\r\nabcd\r\n",
+    "set new 3 100 3\r\nabcd\r\n",
+    "set a 1 0 10\r\n0123456789\r\n",
+    "set a 1 -1 1\r\n0\r\n",
+    "append a 0 0 1\r\n+\r\n",
+    "get new\r\n",
+    "delete new\r\n",
+};
+
+struct outcome {
+    struct text sent;
+    struct serve_ctr ctr;
+    uint64_t served,
+        bytes; /* of all classes: of which one a request is, its turn decides */
+};
+
+static struct outcome
+outcome_of(const struct text *script, bool is_plain)
+{
+    struct outcome o;
+    begin();
+    if (is_plain) {
+        (void)serve_plainly("get a\r\n", 7); /* nothing is left from there */
+    } else {
+        serve("get a\r\n", 7, false);
+        buf_park(&c.pump.in, &sim.core.pool);
+    }
+    serve(script->p, script->len, is_plain);
+    o.sent = c.sent;
+    c.sent = (struct text){0};
+    o.ctr = sim.ctr;
+    o.served = 0;
+    o.bytes = 0;
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        o.served += ctr_get(&sim.core.classes[i].served);
+        o.bytes += ctr_get(&sim.core.classes[i].bytes);
+    }
+    end();
+    return o;
+}
+
+START_TEST(same_as_step_by_step)
+{
+    struct rng rng;
+    rng_init(&rng, 42, (uint64_t)_i);
+    for (unsigned n = 0; n < SCRIPTS / 10; n++) {
+        struct text script = {0};
+        for (uint64_t left = 1 + rng_below(&rng, LINES_MOST); left > 0; left--) {
+            const char *line = lines[rng_below(&rng, ROWS(lines))];
+            text_add(&script, line, strlen(line));
+        }
+        struct outcome plain = outcome_of(&script, true);
+        struct outcome steps = outcome_of(&script, false);
+        expect(plain.sent.len == steps.sent.len &&
+               memcmp(plain.sent.p, steps.sent.p, steps.sent.len) == 0);
+        expect(memcmp(&plain.ctr, &steps.ctr, sizeof plain.ctr) == 0);
+        ck_assert_uint_eq(plain.served, steps.served);
+        ck_assert_uint_eq(plain.bytes, steps.bytes);
+        text_free(&plain.sent);
+        text_free(&steps.sent);
+        text_free(&script);
+    }
+}
+END_TEST
+
+/* Wherever a read ends. */
+START_TEST(cut_at_every_byte)
+{
+    static const char script[] =
+        "get a\r\nget a b missing\r\nget lent\r\nset n 0 0 2\r\nhi\r\n"
+        "get n a\r\nbogus\r\nget copied\r\nget late\r\nget a\n";
+    begin();
+    serve(script, sizeof script - 1, false);
+    struct text whole = c.sent;
+    c.sent = (struct text){0};
+    end();
+    for (size_t cut = 1; cut < sizeof script - 1; cut++) {
+        begin();
+        serve(script, cut, true);
+        buf_park(&c.pump.in, &sim.core.pool);
+        serve(script + cut, sizeof script - 1 - cut, pump_is_plain(&c.pump));
+        expect(c.sent.len == whole.len && memcmp(c.sent.p, whole.p, whole.len) == 0);
+        end();
+    }
+    text_free(&whole);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("plain");
+    TCase *tc = tcase_create("rows");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, begin, end);
+    tcase_add_loop_test(tc, what_is_taken, 0, ROWS(rows));
+    tcase_add_test(tc, no_more_than_allowed);
+    tcase_add_test(tc, sets_are_served_when_they_are_next);
+    tcase_add_test(tc, served_at_once_is_not_deferred);
+    tcase_add_test(tc, space_has_an_end);
+    tcase_add_test(tc, input_fills_the_space);
+    tcase_add_test(tc, half_a_request_is_not_plain);
+    tcase_add_test(tc, policies_want_to_see_all);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("same");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_loop_test(tc, same_as_step_by_step, 0, 10);
+    tcase_add_test(tc, cut_at_every_byte);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
