@@ -354,12 +354,29 @@ account_plain(struct core *k, enum req_class class, const struct plain_count *co
             class_is_limited(class) ? count->requests : 0);
 }
 
+/* Those of a turn in this lane have been served. */
+static void
+note_plain(struct pump *p, enum req_class lane, const struct plain_served *served)
+{
+    struct core *k = p->core;
+    p->history.class = CLASS_SMALL;
+    if (likely(served->gets.requests > 0)) {
+        account_plain(k, CLASS_SMALL, &served->gets);
+        history_note_many(&p->history, CLASS_SMALL, served->gets.requests);
+    }
+    if (served->sets.requests > 0) {
+        enum req_class class = k->shared->classes.is_on ? CLASS_WRITE : CLASS_SMALL;
+        account_plain(k, class, &served->sets);
+        history_note_many(&p->history, lane, served->sets.requests);
+        p->history.class = (uint8_t)(served->ends_with_set ? class : CLASS_SMALL);
+    }
+}
+
 struct plain_served
 pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;
     const struct class_conf *classes = &k->shared->classes;
-    enum req_class set_class = classes->is_on ? CLASS_WRITE : CLASS_SMALL;
     size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
     struct plain_limits limits = {
         .gets = {.requests = turn->requests,
@@ -374,11 +391,7 @@ pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct tu
     if (n > 0) {
         turn->has_run = true;
         turn->requests -= n;
-        p->history.class = (uint8_t)(served.ends_with_set ? set_class : CLASS_SMALL);
-        account_plain(k, CLASS_SMALL, &served.gets);
-        account_plain(k, set_class, &served.sets);
-        history_note_many(&p->history, CLASS_SMALL, served.gets.requests);
-        history_note_many(&p->history, turn->lane, served.sets.requests);
+        note_plain(p, turn->lane, &served);
     }
     p->requests -= n;
     pump_end_turn(p, p->requests + n, served.consumed == len);
