@@ -23,16 +23,23 @@ enum step {
 
 /* ---- output --------------------------------------------------------------------------- */
 
-/* Writes a piece, and learns what that takes if it teaches anything. */
+static bool
+is_timed(const struct conn *c, const struct turn *turn)
+{
+    return turn->deadline != TURN_ENDLESS && c->pump.out.bytes >= PACE_PIECE_MIN;
+}
+
+/* Writes a piece, and learns what that takes if it teaches anything. The clock has just been looked
+ * at. */
 static enum io
 flush_timed(struct conn *c, struct turn *turn)
 {
     struct pump *p = &c->pump;
     size_t sent;
-    if (turn->deadline == TURN_ENDLESS || p->out.bytes < PACE_PIECE_MIN) {
+    if (!is_timed(c, turn)) {
         return conn_flush(c, PACE_PIECE_MAX, &sent);
     }
-    nsec_t begin = core_read_clock(p->core);
+    nsec_t begin = p->core->now;
     enum io io = conn_flush(c, pump_piece(p), &sent);
     turn->has_run = true;
     pump_wrote(p, sent, core_read_clock(p->core) - begin);
@@ -43,6 +50,9 @@ flush_timed(struct conn *c, struct turn *turn)
 static enum step
 drain_output(struct conn *c, struct turn *turn)
 {
+    if (is_timed(c, turn)) {
+        core_read_clock(c->pump.core);
+    }
     while (c->pump.out.bytes > 0) {
         switch (flush_timed(c, turn)) {
         case IO_CLOSED:
@@ -53,7 +63,7 @@ drain_output(struct conn *c, struct turn *turn)
             break;
         }
         if (c->pump.out.bytes > 0 &&
-            (turn->is_inline || !pump_fits_piece(&c->pump, turn))) {
+            (turn->is_inline || !pump_fits_another(&c->pump, turn))) {
             return STEP_DEFER;
         }
     }
