@@ -62,8 +62,9 @@ drain_output(struct conn *c, struct turn *turn)
         default:
             break;
         }
-        if (c->pump.out.bytes > 0 &&
-            (turn->is_inline || !pump_fits_another(&c->pump, turn))) {
+        bool goes_on = turn->is_inline ? pump_ends_here(&c->pump, turn)
+                                       : pump_fits_another(&c->pump, turn);
+        if (c->pump.out.bytes > 0 && !goes_on) {
             return STEP_DEFER;
         }
     }
@@ -82,7 +83,7 @@ drain_pieces(struct conn *c, struct turn *turn)
         return drained;
     }
     /* Small requests that add up to a piece have had their turn. */
-    return turn->is_inline ? STEP_DEFER : STEP_ON;
+    return turn->is_inline && !pump_ends_here(&c->pump, turn) ? STEP_DEFER : STEP_ON;
 }
 
 /* ---- steps ---------------------------------------------------------------------------- */
