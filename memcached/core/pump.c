@@ -7,7 +7,7 @@
 #include "core/classify.h"
 #include "core/core.h"
 #include "proto/ascii.h"
-#include "serve/watch.h"
+#include "serve/key_event.h"
 
 #define KEYS_PER_RUN GETS_KEYS /* looked up between two looks at the clock */
 #define REQUESTS_TIMED 8       /* small ones, likewise */
@@ -67,9 +67,9 @@ classify(struct pump *p)
 }
 
 /* The request at the head has made so many bytes of output, and may be finished. What it turned out
- * to be tells what the next one will be like. */
+ * to be tells what the next one will be like; while nothing else is ready, that does not matter. */
 static void
-account(struct pump *p, enum session_ran ran, size_t bytes)
+account(struct pump *p, struct turn *turn, enum session_ran ran, size_t bytes)
 {
     struct core *k = p->core;
     enum req_class class = (enum req_class)p->history.class;
@@ -82,8 +82,9 @@ account(struct pump *p, enum session_ran ran, size_t bytes)
         class = classify_account(k, &p->session, class, p->is_class_told, ran, bytes);
         p->history.class = (uint8_t) class;
     }
+    turn->has_guest |= class_is_inline(class);
     if (is_done) {
-        history_note(&p->history, class);
+        history_note(&p->history, turn->is_alone ? CLASS_SMALL : class);
     }
 }
 
@@ -168,6 +169,7 @@ refuse(struct pump *p, struct turn *turn, enum req_class class)
     size_t before = p->out.bytes;
     PROBE(qos__shed, k->env.client_fd, class);
     turn->has_run = true;
+    turn->has_guest |= class_is_inline(class);
     latency_refuse(&k->latency, p);
     enum session_ran ran = session_refuse(&p->session, &k->env, &p->in, &p->out,
                                           admission_refuses_as_miss(k));
@@ -238,7 +240,7 @@ execute_in_budget(struct pump *p, struct turn *turn, const struct session_limits
     enum session_ran ran = session_run(s, &k->env, &p->in, &p->out, limits);
     uint32_t replies = is_retrieval ? keys - s->req.keys : ran == RAN_DONE;
     bytes = p->out.bytes - bytes;
-    account(p, ran, bytes);
+    account(p, turn, ran, bytes);
     bool is_good = budget_charge(p->budget, &p->share, &k->pool, replies, bytes);
     if (!is_good && (ran == RAN_DONE || ran == RAN_AGAIN || ran == RAN_LATE)) {
         return PUMP_OVER;
@@ -258,7 +260,7 @@ execute(struct pump *p, struct turn *turn, const struct session_limits *limits)
           p->session.line_len);
     enum session_ran ran = session_run(&p->session, &k->env, &p->in, &p->out, limits);
     PROBE(process__command__end, k->env.client_fd, 0, p->out.bytes);
-    account(p, ran, p->out.bytes - bytes);
+    account(p, turn, ran, p->out.bytes - bytes);
     return end_run(p, turn, ran);
 }
 
@@ -274,6 +276,15 @@ execute_more_keys(struct pump *p, struct turn *turn, const struct session_limits
         admission_owe(p->core, &more);
     }
     return end;
+}
+
+/* A request that would be the next to run if it was deferred: nothing else waits, neither in a queue
+ * nor at a socket, and its wait is not measured. So it may run where it was read. */
+static bool
+is_next_anyway(const struct core *k, const struct turn *turn)
+{
+    return turn->is_alone && !turn->has_run && k->queue.sched.length == 0 &&
+           core_admits_most(k) && k->budget.bytes == 0 && k->latency.who == NULL;
 }
 
 enum pump_end
@@ -296,10 +307,12 @@ pump_run(struct pump *p, struct turn *turn)
             return PUMP_FLUSH;
         }
     }
-    if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane) {
+    bool is_next =
+        class <= CLASS_WRITE && !p->is_class_told && is_next_anyway(p->core, turn);
+    if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane && !is_next) {
         return PUMP_DEFER;
     }
-    bool may_be_late = class_is_inline(turn->lane) && !p->is_class_told;
+    bool may_be_late = class_is_inline(turn->lane) && !p->is_class_told && !is_next;
     turn->has_run = true;
     struct session_limits limits = {
         .keys = KEYS_PER_RUN,
@@ -311,7 +324,7 @@ pump_run(struct pump *p, struct turn *turn)
     return execute(p, turn, &limits);
 }
 
-/* ---- plain gets ------------------------------------------------------------------------ */
+/* ---- plain requests -------------------------------------------------------------------- */
 
 /* No policy delays, refuses or measures a small request, and no watcher wants to see it. */
 static bool
@@ -326,32 +339,65 @@ bool
 pump_is_plain(const struct pump *p)
 {
     return session_is_plain(&p->session) && p->in.mem == NULL && p->out.block == NULL &&
-           !p->work.ticket.is_refused && is_neutral(p->core);
+           p->history.class != CLASS_BULK && !p->work.ticket.is_refused &&
+           is_neutral(p->core);
 }
 
-struct gets_served
-pump_gets(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+static bool
+may_set(const struct core *k, const struct turn *turn)
+{
+    return (is_next_anyway(k, turn) || turn->lane >= CLASS_WRITE ||
+            !k->shared->classes.is_on) &&
+           !watch_wants(k->env.log, KEY_EVENTS_OF_SET);
+}
+
+static void
+account_plain(struct core *k, enum req_class class, const struct plain_count *count)
+{
+    core_account(k, class, count->bytes, count->requests);
+    ctr_add(&k->admission.limits.ctr[class].admitted,
+            class_is_limited(class) ? count->requests : 0);
+}
+
+/* Those of a turn in this lane have been served. */
+static void
+note_plain(struct pump *p, enum req_class lane, const struct plain_served *served)
+{
+    struct core *k = p->core;
+    p->history.class = CLASS_SMALL;
+    if (likely(served->gets.requests > 0)) {
+        account_plain(k, CLASS_SMALL, &served->gets);
+        history_note_many(&p->history, CLASS_SMALL, served->gets.requests);
+    }
+    if (served->sets.requests > 0) {
+        enum req_class class = k->shared->classes.is_on ? CLASS_WRITE : CLASS_SMALL;
+        account_plain(k, class, &served->sets);
+        history_note_many(&p->history, lane, served->sets.requests);
+        p->history.class = (uint8_t)(served->ends_with_set ? class : CLASS_SMALL);
+    }
+}
+
+struct plain_served
+pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;
     const struct class_conf *classes = &k->shared->classes;
     size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
-    struct gets_limits limits = {.requests = turn->requests,
-                                 .keys = classes->bulk_keys,
-                                 .value_bytes =
-                                     late < GETS_COPY_MAX ? late : GETS_COPY_MAX,
-                                 .line_bytes = classes->bulk_bytes};
-    struct gets_served served =
-        gets_serve(&k->env, space->in, len, space->out, sizeof space->out, &limits);
-    unsigned n = served.requests;
+    struct plain_limits limits = {
+        .gets = {.requests = turn->requests,
+                 .keys = classes->bulk_keys,
+                 .value_bytes = late < GETS_COPY_MAX ? late : GETS_COPY_MAX,
+                 .line_bytes = classes->bulk_bytes},
+        .may_set = may_set(k, turn)};
+    struct plain_served served =
+        plain_serve(&k->env, space->in, len, space->out, sizeof space->out, &limits);
+    unsigned n = served.gets.requests + served.sets.requests;
     pump_begin_turn(p, turn);
     if (n > 0) {
         turn->has_run = true;
         turn->requests -= n;
-        p->history.class = CLASS_SMALL;
-        history_note_small(&p->history, n);
-        core_account(k, CLASS_SMALL, served.made, n);
-        ctr_add(&k->admission.limits.ctr[CLASS_SMALL].admitted,
-                class_is_limited(CLASS_SMALL) ? n : 0);
+        turn->has_guest = served.gets.requests > 0;
+        note_plain(p, turn->lane, &served);
     }
     p->requests -= n;
     pump_end_turn(p, p->requests + n, served.consumed == len);
@@ -408,16 +454,31 @@ pump_piece(const struct pump *p)
 }
 
 bool
-pump_fits_piece(struct pump *p, const struct turn *turn)
+pump_fits_another(const struct pump *p, const struct turn *turn)
 {
-    struct core *k = p->core;
+    const struct core *k = p->core;
     if (turn->deadline == TURN_ENDLESS) {
         return true;
     }
     size_t piece = pump_piece(p);
     size_t bytes = p->out.bytes < piece ? p->out.bytes : piece;
-    nsec_t now = core_read_clock(k);
-    return now + pace_write_ns(&k->queue.pace, p->way, bytes) < turn->deadline;
+    return k->now + pace_write_ns(&k->queue.pace, p->way, bytes) < turn->deadline;
+}
+
+bool
+pump_ends_here(const struct pump *p, const struct turn *turn)
+{
+    const struct core *k = p->core;
+    return turn->is_alone && k->queue.sched.length == 0 && p->out.bytes <= pump_piece(p);
+}
+
+bool
+pump_fits_piece(struct pump *p, const struct turn *turn)
+{
+    if (turn->deadline != TURN_ENDLESS) {
+        core_read_clock(p->core);
+    }
+    return pump_fits_another(p, turn);
 }
 
 void

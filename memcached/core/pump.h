@@ -22,7 +22,7 @@
 #include "core/queue.h"
 #include "proto/ascii.h"
 #include "qos/history.h"
-#include "serve/gets.h"
+#include "serve/plain.h"
 #include "serve/session.h"
 
 struct core;
@@ -78,18 +78,19 @@ must_check enum pump_end pump_run(struct pump *p, struct turn *turn);
  * in whole. */
 must_check bool pump_take_back(struct pump *p);
 
-/* Where plain gets are served from and to without a session's help: a worker's. */
+/* Where plain requests are served from and to without a session's help: a worker's. */
 struct pump_space {
     char in[PUMP_SPACE_BYTES + ASCII_CUT_SLACK];
     char out[PUMP_SPACE_BYTES];
 };
 
-/* True: nothing is under way, and the next bytes may be plain gets that no policy has a say in. */
+/* True: nothing is under way, and the next bytes may be plain requests that no policy has a say in;
+ * the last ones were not large. */
 bool pump_is_plain(const struct pump *p);
 /* Serves those at the front of space->in[0..len), in its turn. The rest of the input is the
  * caller's to put into `in`. */
-struct gets_served pump_gets(struct pump *p, struct pump_space *space, size_t len,
-                             struct turn *turn);
+struct plain_served pump_serve_plain(struct pump *p, struct pump_space *space, size_t len,
+                                     struct turn *turn);
 
 /* Before a turn: how many requests are allowed in a row. And behind it; waits: for the client. */
 static inline void
@@ -126,8 +127,13 @@ void pump_charge_read(struct pump *p);
 
 /* Bytes to write at once. */
 size_t pump_piece(const struct pump *p);
-/* Will the turn's time do for the next piece of output? */
+/* Will the turn's time do for the next piece of output? pump_fits_another: the clock has just been
+ * looked at. */
 must_check bool pump_fits_piece(struct pump *p, const struct turn *turn);
+must_check bool pump_fits_another(const struct pump *p, const struct turn *turn);
+/* After a piece in a turn where the request was read: does the last one go there, too? A deferred turn
+ * would write it at once. */
+must_check bool pump_ends_here(const struct pump *p, const struct turn *turn);
 /* A write of so many bytes took so long. */
 void pump_wrote(struct pump *p, size_t bytes, nsec_t took);
 /* The turn is over: does its finished output wait for the next one? */

@@ -38,6 +38,7 @@ struct work {
 /* How much a turn may do. */
 struct turn {
     bool is_inline;      /* right where it was read, not from a queue */
+    bool is_alone;       /* likewise, and nothing else was ready then */
     enum req_class lane; /* what is of a later class than this waits in its own queue */
     bool is_served;      /* its first request has waited for a token */
     nsec_t ready_at;     /* when the socket was reported, or the work was queued */
@@ -45,6 +46,7 @@ struct turn {
     bool is_short;       /* they are fewer than -R says */
     unsigned reads;      /* done */
     bool has_run;        /* a request, or a piece of one */
+    bool has_guest;      /* one of a class that runs where it is read (qos/pace.h) */
     bool has_long;       /* one that may be long */
     nsec_t admitted_at;  /* its first request was, while an SLO looks at each; 0: none */
     struct limiter_spare spare; /* further requests that need not ask */

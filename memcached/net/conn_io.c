@@ -23,7 +23,7 @@ send_runs(int fd, struct iovec *iov, unsigned runs, int flags)
         return sys_send(fd, iov[0].iov_base, iov[0].iov_len, flags);
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
-    return sendmsg(fd, &msg, flags);
+    return sys_sendmsg(fd, &msg, flags);
 }
 
 /* The client has closed its side: what was held goes out if the socket takes it. */

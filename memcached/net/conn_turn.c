@@ -3,8 +3,8 @@
  */
 #include "net/conn_turn.h"
 
-#include "net/conn_gets.h"
 #include "net/conn_io.h"
+#include "net/conn_plain.h"
 #include "net/migrate.h"
 #include "net/watchers.h"
 #include "net/worker.h"
@@ -26,16 +26,23 @@ enum step {
 
 /* ---- output --------------------------------------------------------------------------- */
 
-/* Writes a piece, and learns what that takes if it teaches anything. */
+static bool
+is_timed(const struct conn *c, const struct turn *turn)
+{
+    return turn->deadline != TURN_ENDLESS && c->pump.out.bytes >= PACE_PIECE_MIN;
+}
+
+/* Writes a piece, and learns what that takes if it teaches anything. The clock has just been looked
+ * at. */
 static enum io
 flush_timed(struct conn *c, struct turn *turn)
 {
     struct pump *p = &c->pump;
     size_t sent;
-    if (turn->deadline == TURN_ENDLESS || p->out.bytes < PACE_PIECE_MIN) {
+    if (!is_timed(c, turn)) {
         return conn_flush(c, PACE_PIECE_MAX, &sent);
     }
-    nsec_t begin = core_read_clock(p->core);
+    nsec_t begin = p->core->now;
     enum io io = conn_flush(c, pump_piece(p), &sent);
     turn->has_run = true;
     pump_wrote(p, sent, core_read_clock(p->core) - begin);
@@ -46,6 +53,9 @@ flush_timed(struct conn *c, struct turn *turn)
 static enum step
 drain_output(struct conn *c, struct turn *turn)
 {
+    if (is_timed(c, turn)) {
+        core_read_clock(c->pump.core);
+    }
     while (c->pump.out.bytes > 0) {
         switch (flush_timed(c, turn)) {
         case IO_CLOSED:
@@ -55,8 +65,9 @@ drain_output(struct conn *c, struct turn *turn)
         default:
             break;
         }
-        if (c->pump.out.bytes > 0 &&
-            (turn->is_inline || !pump_fits_piece(&c->pump, turn))) {
+        bool goes_on = turn->is_inline ? pump_ends_here(&c->pump, turn)
+                                       : pump_fits_another(&c->pump, turn);
+        if (c->pump.out.bytes > 0 && !goes_on) {
             return STEP_DEFER;
         }
     }
@@ -75,7 +86,7 @@ drain_pieces(struct conn *c, struct turn *turn)
         return drained;
     }
     /* Small requests that add up to a piece have had their turn. */
-    return turn->is_inline ? STEP_DEFER : STEP_ON;
+    return turn->is_inline && !pump_ends_here(&c->pump, turn) ? STEP_DEFER : STEP_ON;
 }
 
 /* ---- steps ---------------------------------------------------------------------------- */
@@ -352,7 +363,7 @@ take_steps(struct conn *c, struct turn *turn)
 static void
 serve(struct conn *c, struct turn *turn)
 {
-    if (!conn_is_plain(c) || !conn_gets(c, turn)) {
+    if (!conn_is_plain(c) || !conn_serve_plain(c, turn)) {
         take_steps(c, turn);
     }
 }
@@ -417,6 +428,7 @@ conn_on_ready(struct poll_source *source, unsigned ready)
         return;
     }
     struct turn turn = core_inline_turn(&w->core);
+    turn.is_alone = poller_had_one(&w->poller);
     serve(c, &turn);
     worker_end_inline(w, &turn);
 }

@@ -23,10 +23,21 @@ size_t ascii_skim_get(const char *p, size_t n, uint32_t keys);
 
 /* Cuts the line at the front of p[0..end), a "get" of at most `most` keys with a blank before each,
  * into its keys. Returns its length, with its end; 0: it is not whole, or only ascii_parse can
- * decide. *end is a line feed, and seven bytes behind it may be read. */
+ * decide. There is a line feed in front of `end` or there, and seven bytes behind it may be read. */
 #define ASCII_CUT_SLACK 8
 size_t ascii_cut_get(const char *p, const char *end, struct slice *keys, unsigned most,
                      unsigned *count);
+
+/* A "set" as most clients write it: one blank between words, numbers of digits. */
+struct ascii_set {
+    struct slice key;
+    uint32_t flags, value_len;
+    int32_t exptime; /* as the client wrote it */
+    bool is_noreply;
+};
+
+/* Cuts the line at the front of p[0..end) likewise. */
+size_t ascii_cut_set(const char *p, const char *end, struct ascii_set *set);
 
 /* Goes on with the keys of an open retrieval in *req. */
 struct parse ascii_parse_keys(const char *p, size_t n, bool is_full,
@@ -48,6 +59,10 @@ must_check bool req_admin_level(struct slice word, const struct rules *rules,
 
 /* ---- replies; false: no memory -------------------------------------------------------- */
 
+#define ASCII_REPLY_MAX 96
+
+/* Its bytes, with the line end: ASCII_REPLY_MAX at most, constant. */
+struct slice ascii_reply(enum reply reply);
 must_check bool ascii_put_reply(struct chain *out, const struct chain_env *env,
                                 enum reply reply);
 must_check bool ascii_put_number(struct chain *out, const struct chain_env *env,

@@ -428,9 +428,28 @@ is_http(struct slice text)
     return word.len >= 5 && memcmp(word.p, "HTTP/", 5) == 0;
 }
 
-/* A whole line: text without its line end, consumed bytes with it. */
+/* A line that ends in front of `end` and is like most of its kind. */
+static bool
+cut_set(const char *p, const char *end, struct req *req)
+{
+    struct ascii_set set;
+    if (ascii_cut_set(p, end, &set) == 0) {
+        return false;
+    }
+    req->verb = VERB_SET;
+    req->family = FAMILY_STORE;
+    req->key = set.key;
+    req->flags = set.flags;
+    req->exptime = set.exptime;
+    req->value_len = set.value_len;
+    req->is_noreply = set.is_noreply;
+    return true;
+}
+
+/* A whole line: text without its line end, consumed bytes with it, and so many behind it. */
 static struct parse
-parse_line(struct slice text, size_t consumed, const struct rules *rules, struct req *req)
+parse_line(struct slice text, size_t consumed, size_t behind, const struct rules *rules,
+           struct req *req)
 {
     struct slice rest = text;
     struct slice word;
@@ -439,6 +458,9 @@ parse_line(struct slice text, size_t consumed, const struct rules *rules, struct
         req->family = FAMILY_RETRIEVE;
         return parse_retrieve((struct slice){text.p + 4, text.len - 4}, consumed, rules,
                               req);
+    }
+    if (behind + 1 >= ASCII_CUT_SLACK && cut_set(text.p, text.p + consumed, req)) {
+        return done(consumed);
     }
     if (consumed < rules->line_min) {
         return bad(consumed, REPLY_BAD_FORMAT, false);
@@ -537,7 +559,8 @@ ascii_parse(const char *p, size_t n, size_t scanned, bool is_full,
         return parse_unfinished(p, n, is_full, rules, req);
     }
     size_t len = (size_t)(line_feed - p);
-    return parse_line((struct slice){p, text_len(p, len)}, len + 1, rules, req);
+    return parse_line((struct slice){p, text_len(p, len)}, len + 1, n - len - 1, rules,
+                      req);
 }
 
 struct parse

@@ -5,27 +5,34 @@
 
 #include "base/num.h"
 
-struct reply_line {
-    const char *text; /* with line end */
-    size_t len;
-};
-
-static const struct reply_line lines[REPLY_COUNT] = {
+static const struct slice lines[REPLY_COUNT] = {
 #define REPLY(id, text) [REPLY_##id] = {text "\r\n", sizeof(text "\r\n") - 1},
 #include "proto/reply.def"
 #undef REPLY
 };
 
+#define REPLY(id, text)                                                                  \
+    _Static_assert(sizeof(text "\r\n") <= ASCII_REPLY_MAX, "a fixed reply is short");
+#include "proto/reply.def"
+#undef REPLY
+
+struct slice
+ascii_reply(enum reply reply)
+{
+    must(reply < REPLY_COUNT && reply != REPLY_NONE);
+    return lines[reply];
+}
+
 bool
 ascii_put_reply(struct chain *out, const struct chain_env *env, enum reply reply)
 {
-    must(reply < REPLY_COUNT && reply != REPLY_NONE);
-    char *to = chain_reserve(out, env, lines[reply].len);
+    struct slice line = ascii_reply(reply);
+    char *to = chain_reserve(out, env, line.len);
     if (to == NULL) {
         return false;
     }
-    memcpy(to, lines[reply].text, lines[reply].len);
-    chain_commit(out, lines[reply].len);
+    memcpy(to, line.p, line.len);
+    chain_commit(out, line.len);
     return true;
 }
 

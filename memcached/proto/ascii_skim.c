@@ -11,6 +11,11 @@
 #define ROUNDS_MAX 255 /* before a lane's count overflows */
 #define VERB "get "
 #define VERB_LEN (sizeof VERB - 1)
+#define SET "set "
+#define SET_LEN (sizeof SET - 1)
+#define NOREPLY " noreply"
+#define NOREPLY_LEN (sizeof NOREPLY - 1)
+#define DIGITS_MAX 10 /* of a number in a plain request */
 
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
 
@@ -121,4 +126,46 @@ ascii_cut_get(const char *p, const char *end, struct slice *keys, unsigned most,
     }
     *count = n;
     return (size_t)(q + 1 - p);
+}
+
+/* A blank and a number. Returns what is behind them; NULL: they are not there, or the number has too
+ * many digits or is larger than `most`. */
+static inline const char *
+cut_number(const char *p, uint32_t most, uint32_t *number)
+{
+    uint64_t n = 0;
+    uint8_t digit;
+    if (*p++ != ' ') {
+        return NULL;
+    }
+    const char *q = p;
+    while ((digit = (uint8_t)(*q - '0')) <= 9) {
+        n = n * 10 + digit;
+        q++;
+    }
+    *number = (uint32_t)n;
+    return q > p && q - p <= DIGITS_MAX && n <= most ? q : NULL;
+}
+
+size_t
+ascii_cut_set(const char *p, const char *end, struct ascii_set *set)
+{
+    const char *key = p + SET_LEN;
+    if ((size_t)(end - p) <= SET_LEN || memcmp(p, SET, SET_LEN) != 0) {
+        return 0;
+    }
+    uint32_t exptime;
+    const char *q = word_end(key);
+    set->key = (struct slice){key, (size_t)(q - key)};
+    if (set->key.len - 1 >= REQ_KEY_MAX ||
+        (q = cut_number(q, UINT32_MAX, &set->flags)) == NULL ||
+        (q = cut_number(q, INT32_MAX, &exptime)) == NULL ||
+        (q = cut_number(q, REQ_VALUE_MAX, &set->value_len)) == NULL) {
+        return 0;
+    }
+    set->exptime = (int32_t)exptime;
+    set->is_noreply = *q == ' ' && memcmp(q, NOREPLY, NOREPLY_LEN) == 0;
+    q += set->is_noreply ? NOREPLY_LEN : 0;
+    q += *q == '\r';
+    return q < end && *q == '\n' ? (size_t)(q + 1 - p) : 0;
 }

@@ -57,11 +57,12 @@ history_note(struct history *h, enum req_class class)
     h->recent = (uint16_t)(h->recent << 1 | !class_is_inline(class));
 }
 
-/* n of small ones have. */
+/* n of them have. */
 static inline void
-history_note_small(struct history *h, unsigned n)
+history_note_many(struct history *h, enum req_class class, unsigned n)
 {
-    h->recent = n < 16 ? (uint16_t)(h->recent << n) : 0;
+    uint32_t bits = class_is_inline(class) ? 0 : UINT16_MAX;
+    h->recent = (uint16_t)(n < 16 ? (h->recent << n | bits >> (16 - n)) : bits);
 }
 
 /* A turn that served `requests` is over; `waits`: for the client, all that came is served. */

@@ -145,7 +145,7 @@ gather(struct batch *b, const char *p, const char *end, const struct gets_limits
 }
 
 struct gets_served
-gets_serve(const struct env *env, char *in, size_t len, char *to, size_t room,
+gets_serve(const struct env *env, const char *in, size_t len, char *to, size_t room,
            const struct gets_limits *limits)
 {
     struct batch b; /* its arrays are not worth being cleared */
@@ -155,7 +155,6 @@ gets_serve(const struct env *env, char *in, size_t len, char *to, size_t room,
     g->value_bytes = limits->value_bytes;
     g->line_bytes = limits->line_bytes;
     const char *p = in;
-    in[len] = '\n';
     do {
         (void)gather(&b, p, in + len, limits, limits->requests - served.requests);
         if (g->count == 0) {

@@ -63,7 +63,7 @@ struct gets_served {
 };
 
 /* Serves those at the front of in[0..len) as long as there are only such: what is left is the
- * session's. No watcher wants key events. ASCII_CUT_SLACK bytes behind the input are this
- * function's. */
-struct gets_served gets_serve(const struct env *env, char *in, size_t len, char *to,
+ * session's. No watcher wants key events. in[len] is a line feed, with the bytes behind it that
+ * ascii_cut_get reads. */
+struct gets_served gets_serve(const struct env *env, const char *in, size_t len, char *to,
                               size_t room, const struct gets_limits *limits);

@@ -40,6 +40,9 @@ void key_event_deleted_listened(const struct env *env, struct key key, bool is_m
 /* What storing in this mode is called. */
 enum watch_cmd key_event_cmd(enum store_mode mode);
 
+/* What a set tells of. */
+#define KEY_EVENTS_OF_SET (WATCH_FETCHERS | WATCH_MUTATIONS | WATCH_PREFIXES)
+
 /* ---- for commands --------------------------------------------------------------------- */
 
 /* A client wanted to read the key: get, gets, gat, gats, a meta get, a binary GET or GAT.

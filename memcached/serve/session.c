@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "serve/auth.h"
 #include "serve/exec.h"
+#include "serve/key_event.h"
 #include "serve/verbose.h"
 
 #define LINE_END_BYTES 2 /* CR LF behind every value */
@@ -376,9 +377,37 @@ run_body(struct session *s, const struct env *env, struct buf *in, struct chain 
     return exec_store_end(s, env, out);
 }
 
+/* Nearly all sets: the value has come with the line, and no watcher listens. */
+static bool
+has_value(const struct session *s, const struct env *env, const struct buf *in)
+{
+    const struct req *req = &s->req;
+    size_t end = s->line_len + req->value_len;
+    const char *p = buf_unread(in);
+    return req->verb == VERB_SET && req->protocol == PROTOCOL_ASCII &&
+           buf_len(in) >= end + LINE_END_BYTES && p[end] == '\r' && p[end + 1] == '\n' &&
+           !watch_wants(env->log, KEY_EVENTS_OF_SET);
+}
+
+static enum session_ran
+run_set(struct session *s, const struct env *env, struct buf *in, struct chain *out)
+{
+    const struct req *req = &s->req;
+    struct ascii_set set = {.key = req->key,
+                            .flags = req->flags,
+                            .exptime = (int32_t)req->exptime,
+                            .value_len = req->value_len};
+    enum reply reply = exec_set(env, &set, buf_unread(in) + s->line_len);
+    s->line_len += (size_t)req->value_len + LINE_END_BYTES;
+    return finish(s, in, exec_reply(s, env, out, reply));
+}
+
 static enum session_ran
 run_store(struct session *s, const struct env *env, struct buf *in, struct chain *out)
 {
+    if (has_value(s, env, in)) {
+        return run_set(s, env, in, out);
+    }
     enum session_ran ran = exec_store_begin(s, env, out);
     buf_consume(in, s->line_len); /* the key is in the item now, or not needed */
     s->line_len = 0;

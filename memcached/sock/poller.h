@@ -54,6 +54,12 @@ void poller_remove(struct poller *p, struct poll_source *source);
 
 /* Reports a batch of what is ready; sleeps until there is something when may_sleep. */
 void poller_wait(struct poller *p, bool may_sleep);
+/* In a callback: nothing else was ready. */
+static inline bool
+poller_had_one(const struct poller *p)
+{
+    return p->count == 1;
+}
 /* In a callback: what is left of the batch is reported by the next wait, which does not sleep. */
 static inline void
 poller_break(struct poller *p)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * recv, send and epoll_wait as libc has them, but for cancellation: with several threads libc opens
- * and closes a cancellation point around each, which is two locked instructions and some eighty
- * others, and no thread is ever cancelled here. Sanitizers must see the calls that they know.
+ * recv, send, sendmsg and epoll_wait as libc has them, but for cancellation: with several threads
+ * libc opens and closes a cancellation point around each, which is two locked instructions and some
+ * eighty others, and no thread is ever cancelled here. Sanitizers must see the calls that they know.
  */
 #pragma once
 
@@ -38,6 +38,16 @@ sys_send(int fd, const void *from, size_t bytes, int flags)
     return send(fd, from, bytes, flags);
 #else
     return syscall(SYS_sendto, fd, from, bytes, flags, NULL, 0);
+#endif
+}
+
+static inline ssize_t
+sys_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+#ifdef SYS_IS_LIBC
+    return sendmsg(fd, msg, flags);
+#else
+    return syscall(SYS_sendmsg, fd, msg, flags);
 #endif
 }
 

@@ -278,6 +278,60 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     return status;
 }
 
+/* Whether a plain item without marks of its own may become one of `total` bytes where it is. Where
+ * nothing is evicted (-M), a set needs memory of its own, as it always did. */
+static bool
+can_renew(const struct store *s, const struct item *it, uint64_t total)
+{
+    return s->conf.can_evict && (it->layout & ~ITEM_HAS_CAS) == ITEM_KNOWN &&
+           item_refs(it) == 1 && total <= s->slab.chunk_max &&
+           slab_class_of(&s->slab, total) == it->class_id && !sizes_is_on(&s->sizes);
+}
+
+/* The stripe is held: to the others it is as if a new item had come in its place. */
+static void
+renew(struct store *s, struct item *it, const struct store_value *value, uint64_t total,
+      uint32_t now)
+{
+    uint64_t before = item_total_of(&s->conf, it);
+
+    if (before != total) {
+        slab_recharge(&s->slab, it->class_id, (uint32_t)before, (uint32_t)total);
+    }
+    lru_renew(s, it, value, before, total, now);
+    core_set_cas(s, it, 0);
+    item_fill(it, value);
+}
+
+enum store_status
+store_set(struct store *s, struct key key, const struct store_value *value, uint32_t now,
+          uint8_t *class_id)
+{
+    static const struct store_put set = {.mode = STORE_SET};
+    uint64_t hash = hash_of(s, key);
+    uint64_t total = item_total(&s->conf, key.len, value->flags, value->len);
+    struct store_result result;
+    struct item *it;
+
+    table_lock(&s->table, hash);
+    if (core_find(s, key, hash, now, &it) == STORE_OK &&
+        likely(can_renew(s, it, total))) {
+        *class_id = it->class_id;
+        renew(s, it, value, total, now);
+        table_unlock(&s->table, hash);
+        return STORE_OK;
+    }
+    table_unlock(&s->table, hash);
+    enum store_status status =
+        store_reserve(s, key, value->flags, value->exptime, value->len, now, &it);
+    if (status == STORE_OK) {
+        *class_id = it->class_id;
+        item_fill(it, value);
+        status = store_commit(s, it, &set, now, &result);
+    }
+    return status;
+}
+
 /* ---- delete, touch ------------------------------------------------------------------- */
 
 /* Puts an empty value in the place of *item, which the caller drops later through *old. */

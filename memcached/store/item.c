@@ -248,14 +248,17 @@ void
 item_unref(struct store *s, struct item *it)
 {
     /* Release: this holder's reads come before the memory is used again; acquire: for the
-     * thread that frees it. */
-    unsigned before = atomic_fetch_sub_explicit(&it->refs, 1, memory_order_acq_rel);
+     * thread that frees it. A last reference has no other holder, and there will be none. */
+    if (atomic_load_explicit(&it->refs, memory_order_acquire) != 1) {
+        unsigned before = atomic_fetch_sub_explicit(&it->refs, 1, memory_order_acq_rel);
 
-    must(before != 0);
-    if (before > 1) {
-        return;
+        must(before != 0);
+        if (before > 1) {
+            return;
+        }
     }
     must(!item_is(it, ITEM_LINKED));
+    atomic_store_explicit(&it->refs, 0, memory_order_relaxed);
     if (it->layout & ITEM_CHAINED) {
         free_chain(s, it);
     } else {
@@ -390,6 +393,25 @@ item_copy(struct item *dst, size_t at, const struct item *src, size_t len)
         memcpy(to, from, n);
         done += n;
     }
+}
+
+void
+item_fill(struct item *it, const struct store_value *value)
+{
+    static const char line_end[LINE_END_BYTES] = {'\r', '\n'};
+
+    if (likely((it->layout & ITEM_CHAINED) == 0)) {
+        memcpy(mempcpy(plain_value(it), value->p, value->len), line_end, LINE_END_BYTES);
+        return;
+    }
+    for (size_t at = 0; at < value->len;) {
+        char *to;
+        size_t n = min_of(item_space(it, at, &to), value->len - at);
+
+        memcpy(to, value->p + at, n);
+        at += n;
+    }
+    item_terminate(it);
 }
 
 void

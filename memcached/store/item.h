@@ -10,11 +10,11 @@
  * A plain item lies in a chunk of its own class. A chained one counts as a member of the
  * largest class, and its first chunk header has the class the head itself lies in.
  *
- * Key, key_len, class_id, value_len and client_flags never change while the item lives,
- * and layout and epoch not while it is linked. marks, time, exptime, CAS number and the
- * value change under the stripe only, the value only while no other thread holds the
- * item. The list in marks changes under stripe and LRU lock together, so either is enough
- * to read it.
+ * Key, key_len and class_id never change while the item lives, and layout not while it is
+ * linked. marks, time, exptime, CAS number and the value change under the stripe only, the
+ * value only while no other thread holds the item. The list in marks changes under stripe and
+ * LRU lock together, so either is enough to read it; so do value_len, client_flags and epoch,
+ * but only while no other thread holds the item (lru_renew).
  */
 #pragma once
 
@@ -221,5 +221,7 @@ void item_move_head(struct item *to, const struct item *from);
 void item_move_chunk(struct chunk *to, const struct chunk *from);
 uint32_t item_chunk_bytes(const struct chunk *ch);
 
+/* Writes all of the value, and CR LF. No other thread may hold the item. */
+void item_fill(struct item *it, const struct store_value *value);
 /* Copies len value bytes of src to dst from offset at. */
 void item_copy(struct item *dst, size_t at, const struct item *src, size_t len);

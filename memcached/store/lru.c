@@ -282,6 +282,25 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
 }
 
 void
+lru_renew(struct store *s, struct item *it, const struct store_value *value,
+          uint64_t before, uint64_t total, uint32_t now)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    leave_list(c, it, before);
+    it->value_len = value->len;
+    it->client_flags = value->flags;
+    it->epoch = atomic_load_explicit(&s->flush.epoch, memory_order_relaxed);
+    item_set_exptime(it, value->exptime);
+    item_set_time(it, now);
+    item_set_marks(it, ITEM_LINKED);
+    enter_list(c, it, first_list(&s->lru, it, now), total);
+    c->count.total_items++;
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
+void
 lru_relocate(struct store *s, const struct item *old, struct item *it)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];

@@ -100,6 +100,10 @@ void lru_link(struct store *s, struct item *it, uint32_t now);
 void lru_unlink(struct store *s, struct item *it);
 /* lru_unlink(old) and lru_link(it). */
 void lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now);
+/* The item, of `before` bytes, gets this value, of `total` bytes together with the item, but for its
+ * bytes, and is linked as a new one is. It has no holder. */
+void lru_renew(struct store *s, struct item *it, const struct store_value *value,
+               uint64_t before, uint64_t total, uint32_t now);
 /* For a store that is put together again: to the head of this list, used when it was. */
 void lru_relink(struct store *s, struct item *it, enum store_list list);
 /* To the head of its list, and used now. */

@@ -33,11 +33,18 @@ void sizes_fini(struct sizes *z);
 void sizes_count(struct sizes *z, struct item *it, uint64_t total);
 void sizes_discount(struct sizes *z, const struct item *it, uint64_t total);
 
+static inline bool
+sizes_is_on(const struct sizes *z)
+{
+    return atomic_load_explicit(&((struct sizes *)(uintptr_t)z)->is_on,
+                                memory_order_acquire);
+}
+
 /* An item is being linked: no other thread sees it yet. */
 static inline void
 sizes_add(struct sizes *z, struct item *it, uint64_t total)
 {
-    if (unlikely(atomic_load_explicit(&z->is_on, memory_order_acquire))) {
+    if (unlikely(sizes_is_on(z))) {
         sizes_count(z, it, total);
     }
 }

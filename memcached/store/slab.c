@@ -5,7 +5,6 @@
 
 #include "store/item.h"
 
-#define CHUNK_ALIGN 8u
 #define CHUNK_MAX_LEAST 512u /* the head of a chained item with the longest key fits */
 #define PAGES_FIRST 16u
 #define PAGES_TO_MOVE_ONE 2u /* a class keeps its last page */
@@ -13,7 +12,7 @@
 static uint32_t
 round_up(uint32_t n)
 {
-    return (n + CHUNK_ALIGN - 1) & ~(CHUNK_ALIGN - 1);
+    return (n + SLAB_ALIGN - 1) & ~(SLAB_ALIGN - 1);
 }
 
 static void
@@ -23,6 +22,25 @@ add_class(struct slab *sl, uint32_t size)
 
     c->chunk_size = size;
     c->chunks_per_page = STORE_PAGE_BYTES / size;
+}
+
+/* The smallest class whose chunks hold so much. */
+static unsigned
+search_class(const struct slab *sl, uint64_t bytes)
+{
+    unsigned lo = 1;
+    unsigned hi = sl->class_count;
+
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+
+        if (sl->classes[mid].chunk_size < bytes) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
 }
 
 /* The list as given, or a geometric series; the largest chunk always ends the table. */
@@ -46,13 +64,16 @@ build_classes(struct slab *sl, const struct store_conf *conf)
         }
     }
     add_class(sl, conf->chunk_max);
+    for (uint32_t bytes = 0; bytes <= SLAB_SMALL_MAX; bytes += SLAB_ALIGN) {
+        sl->small[bytes / SLAB_ALIGN] = (uint8_t)search_class(sl, bytes);
+    }
 }
 
 static const char *
 what_is_wrong(const struct store_conf *conf)
 {
     if (conf->chunk_max < CHUNK_MAX_LEAST || conf->chunk_max > STORE_PAGE_BYTES ||
-        conf->chunk_max % CHUNK_ALIGN != 0) {
+        conf->chunk_max % SLAB_ALIGN != 0) {
         return "the largest chunk must be a multiple of 8 from 512 bytes to 1 MiB";
     }
     if (conf->item_max < conf->chunk_max || conf->item_max % conf->chunk_max != 0) {
@@ -226,20 +247,9 @@ slab_adopt_cut(struct slab *sl, unsigned class_id, uint32_t cut_count,
 unsigned
 slab_class_of(const struct slab *sl, uint64_t bytes)
 {
-    unsigned lo = 1;
-    unsigned hi = sl->class_count;
-
     must(bytes <= sl->chunk_max);
-    while (lo < hi) {
-        unsigned mid = (lo + hi) / 2;
-
-        if (sl->classes[mid].chunk_size < bytes) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
+    return bytes <= SLAB_SMALL_MAX ? sl->small[round_up((uint32_t)bytes) / SLAB_ALIGN]
+                                   : search_class(sl, bytes);
 }
 
 /* ---- chunks --------------------------------------------------------------------------- */
@@ -344,6 +354,14 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
         c->free_list = it;
         c->free_count++;
     }
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+}
+
+void
+slab_recharge(struct slab *sl, unsigned class_id, uint32_t from, uint32_t to)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    sl->classes[class_id].requested_bytes += (uint64_t)to - from;
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
 }
 

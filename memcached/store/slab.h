@@ -43,6 +43,10 @@ struct slab_move {
     uint64_t inline_reclaim; /* free chunks that an allocation met; a counter */
 };
 
+/* Sizes up to it have their class in a table. */
+#define SLAB_SMALL_MAX 8192u
+#define SLAB_ALIGN 8u /* of chunks and their sizes */
+
 struct slab {
     pthread_mutex_t lock;
     struct pages pages;
@@ -51,6 +55,8 @@ struct slab {
     bool whole_pages;
     bool can_reassign;
     struct slab_move move;
+    uint8_t
+        small[SLAB_SMALL_MAX / SLAB_ALIGN + 1]; /* by the size in units of SLAB_ALIGN */
     struct slab_class classes[STORE_CLASSES];
 };
 
@@ -70,6 +76,9 @@ void *slab_take(struct slab *sl, unsigned class_id, uint32_t requested);
 void *slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested);
 /* Gives it back with the number it was accounted with. */
 void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested);
+
+/* The number changes. */
+void slab_recharge(struct slab *sl, unsigned class_id, uint32_t from, uint32_t to);
 
 /* Pages of the pool are given back while more is charged. False: preallocated. */
 must_check bool slab_set_limit(struct slab *sl, uint64_t bytes);

@@ -305,6 +305,20 @@ must_check enum store_status store_commit(struct store *s, struct item *item,
                                           const struct store_put *put, uint32_t now,
                                           struct store_result *result);
 
+/* A value that is here as a whole. */
+struct store_value {
+    const char *p;
+    uint32_t len, flags;
+    uint32_t exptime; /* relative clock */
+};
+
+/* store_reserve, the value with CR LF behind it, and store_commit of a plain set. What is stored
+ * under the key is overwritten where it is, if it needs as much memory and is not held. OK and the
+ * class of the item; else TOO_LARGE or NO_MEMORY, and nothing has changed. */
+must_check enum store_status store_set(struct store *s, struct key key,
+                                       const struct store_value *value, uint32_t now,
+                                       uint8_t *class_id);
+
 /* How to delete. All zero: unlink. */
 struct store_cut {
     bool has_compare; /* EXISTS when the CAS differs */

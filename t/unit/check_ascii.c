@@ -301,6 +301,80 @@ TEST_ROWS(test_skim_of_bad_lines, bad_rows, row->old)
     }
 }
 
+/* ---- sets cut in one go ---------------------------------------------------------------- */
+
+static const struct {
+    const char *line;
+    const char *found; /* NULL: ascii_parse decides */
+} set_rows[] = {
+    {"set k 1 2 3\r\n", "k 1 2 3"},
+    {"set k 1 2 3\n", "k 1 2 3"},
+    {"set k 01 002 0003\r\n", "k 1 2 3"},
+    {"set k 1 2 3 noreply\r\n", "k 1 2 3 noreply"},
+    {"set k 1 2 3 noreply\n", "k 1 2 3 noreply"},
+    {"set noreply 1 2 3\r\n", "noreply 1 2 3"},
+    {"set k 4294967295 2147483647 2147483645\r\n", "k 4294967295 2147483647 2147483645"},
+    {"set \xc3\xa4\x7f 1 2 3\r\n", "\xc3\xa4\x7f 1 2 3"},
+    {"set k 4294967296 2 3\r\n", NULL},
+    {"set k 1 2147483648 3\r\n", NULL},
+    {"set k 1 2 2147483646\r\n", NULL},
+    {"set k 00000000001 2 3\r\n", NULL},
+    {"set k 18446744073709551617 2 3\r\n", NULL},
+    {"set k 1 -2 3\r\n", NULL},
+    {"set k 1 2 3 4\r\n", NULL},
+    {"set k 1 2 3 \r\n", NULL},
+    {"set k 1 2 3 noreply \r\n", NULL},
+    {"set k 1 2 3 noreplyx\r\n", NULL},
+    {"set k 1 2 3 norepl\r\n", NULL},
+    {"set k 1 2 3\r\r\n", NULL},
+    {"set k 1 2 3\rx\n", NULL},
+    {"set k 1 2\r\n", NULL},
+    {"set k 1\r\n", NULL},
+    {"set k\r\n", NULL},
+    {"set \r\n", NULL},
+    {"set\r\n", NULL},
+    {"set  k 1 2 3\r\n", NULL},
+    {"set k  1 2 3\r\n", NULL},
+    {"set k\t1 2 3\r\n", NULL},
+    {"set k\tx 1 2 3\r\n", NULL},
+    {"Set k 1 2 3\r\n", NULL},
+    {"sets k 1 2 3\r\n", NULL},
+    {"add k 1 2 3\r\n", NULL},
+};
+
+TEST_ROWS(test_cut_set, set_rows, row->line)
+{
+    size_t n = strlen(row->line);
+    char found[128] = "";
+    struct ascii_set set;
+    for (unsigned scrap = 0; scrap <= n; scrap++) { /* the whole line, or a part of it */
+        char *line = malloc(n - scrap + ASCII_CUT_SLACK);
+        ck_assert_ptr_nonnull(line);
+        memcpy(line, row->line, n - scrap);
+        memcpy(line + n - scrap, "\n1234567", ASCII_CUT_SLACK);
+        size_t len = ascii_cut_set(line, line + n - scrap, &set);
+        ck_assert_uint_eq(len, scrap == 0 && row->found != NULL ? n : 0);
+        if (len > 0) {
+            snprintf(found, sizeof found, "%.*s %u %d %u%s", (int)set.key.len, set.key.p,
+                     set.flags, set.exptime, set.value_len,
+                     set.is_noreply ? " noreply" : "");
+        }
+        free(line);
+    }
+    ck_assert_str_eq(found, row->found != NULL ? row->found : "");
+}
+
+TEST(test_cut_set_of_long_keys)
+{
+    char line[INPUT_MAX];
+    struct ascii_set set;
+    size_t n = expand("set {250k} 1 2 3\r\n", line);
+    ck_assert_uint_eq(ascii_cut_set(line, line + n, &set), n);
+    ck_assert_uint_eq(set.key.len, 250);
+    n = expand("set {251k} 1 2 3\r\n", line);
+    ck_assert_uint_eq(ascii_cut_set(line, line + n, &set), 0);
+}
+
 TEST(test_skim)
 {
     char line[INPUT_MAX];

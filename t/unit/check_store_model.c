@@ -9,6 +9,23 @@
 #include "check_main.h"
 #include "store_model.h"
 
+/* A plain set of a value that is there as a whole. */
+static void
+do_set(struct model *m, unsigned i, const struct offer *offer)
+{
+    static const struct store_put set = {.mode = STORE_SET};
+    struct store_value value = {.p = offer->value,
+                                .len = (uint32_t)offer->len,
+                                .flags = offer->flags,
+                                .exptime = offer->exptime};
+    char text[64];
+    uint8_t class_id = 0;
+
+    expect_ok(model_store(m, i, &set, offer));
+    expect_ok(store_set(m->store, key_text(i, text), &value, m->now, &class_id));
+    ck_assert_uint_ne(class_id, 0);
+}
+
 static void
 do_store(struct model *m, unsigned i)
 {
@@ -30,6 +47,11 @@ do_store(struct model *m, unsigned i)
     struct item *it;
 
     offer.len = random_value(m, offer.value);
+    if (below(m, 3) == 0) {
+        offer.is_binary = false;
+        do_set(m, i, &offer);
+        return;
+    }
     if (e != NULL && (put.mode == STORE_APPEND || put.mode == STORE_PREPEND) &&
         e->len + offer.len > VALUE_MAX) {
         put.mode = STORE_SET;

@@ -43,6 +43,12 @@ put_quick(struct store *st, enum store_mode mode, const char *key, const char *v
     struct store_result result;
     struct item *it;
 
+    if (mode == STORE_SET && cas == 0) {
+        struct store_value whole = {.p = value, .len = (uint32_t)len};
+        uint8_t class_id;
+
+        return store_set(st, key_of(key), &whole, NOW, &class_id);
+    }
     must(store_reserve(st, key_of(key), 0, 0, (uint32_t)len, NOW, &it) == STORE_OK);
     fill_value(it, value, len);
     return store_commit(
@@ -93,6 +99,34 @@ party_main(void *arg)
     return NULL;
 }
 
+/* All write one key, most of the time where its item is. Of a value its flags are the length and tell
+ * the bytes: what is read is of one set. */
+static void *
+setter_main(void *arg)
+{
+    struct party *party = arg;
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        char text[64];
+        struct store_value value = {.p = text, .len = 1 + (i * 7 + party->id) % 60};
+        uint8_t class_id;
+        struct item *it;
+        const char *p;
+
+        value.flags = value.len;
+        memset(text, 'A' + (int)value.len, value.len);
+        must(store_set(party->store, key_of("k"), &value, NOW, &class_id) == STORE_OK);
+        must(store_get(party->store, key_of("k"), NOW, &it) == STORE_OK);
+        uint32_t len = item_value_len(it);
+        must(item_flags(it) == len && item_bytes(it, 0, &p) == len + 2);
+        for (uint32_t n = 0; n < len; n++) {
+            must(p[n] == (char)('A' + len));
+        }
+        store_release(party->store, it);
+    }
+    return NULL;
+}
+
 static void *
 grower_main(void *arg)
 {
@@ -120,6 +154,18 @@ check_log(const char *log)
 }
 
 FIXTURE(set_up_store, tear_down_store);
+
+TEST(a_value_is_of_one_set)
+{
+    struct party parties[THREADS];
+
+    conf.threads = THREADS;
+    reopen();
+    run_parties(parties, setter_main);
+    ck_assert_uint_eq(totals_of(s).curr_items, 1);
+    ck_assert_uint_eq(totals_of(s).total_items, THREADS * ROUNDS);
+    audit_store(s);
+}
 
 TEST(threads_add_up)
 {

@@ -210,6 +210,17 @@ do_put(struct worker *w, uint32_t key, enum store_mode mode, uint64_t cas)
     char text[32];
     struct item *it;
     struct store_result r;
+
+    if (mode == STORE_SET && cas == 0 && below(w, 2) == 0) {
+        struct store_value value = {
+            .p = w->value, .len = (uint32_t)len, .flags = key, .exptime = exptime};
+        uint8_t class_id;
+        enum store_status set =
+            store_set(w->shared->store, key_text(key, text), &value, now, &class_id);
+
+        must(set == STORE_OK || set == STORE_NO_MEMORY);
+        return;
+    }
     enum store_status status = store_reserve(w->shared->store, key_text(key, text), key,
                                              exptime, (uint32_t)len, now, &it);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "net/conn_gets.h"
+#include "net/conn_plain.h"
 
 #include "net/conn_io.h"
 #include "net/worker.h"
@@ -14,7 +14,7 @@ conn_is_plain(const struct conn *c)
            c->worker->rx.reads_to_check > 1 && pump_is_plain(&c->pump);
 }
 
-/* What the socket did not take, and what is not a plain get, is the connection's from here on. False:
+/* What the socket did not take, and what is not plain, is the connection's from here on. False:
  * no memory. */
 static bool
 keep_rest(struct pump *p, const char *out, size_t unsent, const char *in, size_t unread)
@@ -37,7 +37,7 @@ keep_rest(struct pump *p, const char *out, size_t unsent, const char *in, size_t
 }
 
 bool
-conn_gets(struct conn *c, struct turn *turn)
+conn_serve_plain(struct conn *c, struct turn *turn)
 {
     struct worker *w = c->worker;
     struct pump *p = &c->pump;
@@ -51,13 +51,14 @@ conn_gets(struct conn *c, struct turn *turn)
     }
     w->core.env.client_fd = c->source.fd;
     conn_set_state(c, REGISTRY_PARSE);
-    struct gets_served served = pump_gets(p, space, got, turn);
+    struct plain_served served = pump_serve_plain(p, space, got, turn);
     conn_set_state(c, REGISTRY_READ);
     if (served.made > 0 && conn_send(c, space->out, served.made, &sent) == IO_CLOSED) {
         return true;
     }
     atomic_store_explicit(&c->entry.last_cmd, w->core.env.now, memory_order_relaxed);
-    if (likely(sent == served.made && served.consumed == got && !c->edge.is_readable)) {
+    bool is_over = sent == served.made && served.consumed == got;
+    if (likely(is_over && !c->edge.is_readable && !c->edge.must_probe)) {
         return true;
     }
     if (!keep_rest(p, space->out + sent, served.made - sent, space->in + served.consumed,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The shortest way of a request: a connection at rest that sends plain gets, while no policy has a
- * say in them. Most requests of most servers are of this kind. They are received, looked up and
- * answered in the worker's space; the first other byte makes it a turn as any.
+ * The shortest way of a request: a connection at rest that sends plain requests (serve/plain.h),
+ * while no policy has a say in them. Most requests of most servers are of this kind. They are
+ * received, executed and answered in the worker's space; the first other byte makes it a turn as any.
  *
  * The worker's thread.
  */
@@ -15,4 +15,4 @@
 must_check bool conn_is_plain(const struct conn *c);
 /* Serves one. False: the turn goes on, with what is left in the connection's buffers. True: it is
  * over; the connection may be closed. */
-must_check bool conn_gets(struct conn *c, struct turn *turn);
+must_check bool conn_serve_plain(struct conn *c, struct turn *turn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Plain gets, served from a worker's space: what they take and leave, and that neither replies nor
- * counters differ from those of the same requests step by step.
+ * Plain requests, served from a worker's space: what they take and leave, and that neither replies
+ * nor counters differ from those of the same requests step by step.
  */
 #include "check_core.h"
 
@@ -32,14 +32,14 @@ begin(void)
     sim_open(&sim, NULL, true);
     sim_tick = NSEC_PER_USEC; /* turns end */
     client_open(&c, &sim, 0);
-    store(&c, "a", 1);
-    store(&c, "b", 200);
-    store(&c, "copied", GETS_COPY_MAX);
-    store(&c, "lent", GETS_COPY_MAX + 1);
     store(&c, "late", 200000);
     client_says(&c, "set gone 0 -1 2\r\nhi\r\n"); /* until it is looked up */
     client_ready(&c);
     sim_settle(&sim);
+    store(&c, "lent", GETS_COPY_MAX + 1);
+    store(&c, "copied", GETS_COPY_MAX);
+    store(&c, "b", 200);
+    store(&c, "a", 1);
     text_free(&c.sent);
     buf_park(&c.pump.in, &sim.core.pool); /* as a connection at rest does */
 }
@@ -51,19 +51,40 @@ end(void)
     sim_close(&sim);
 }
 
-/* Plain gets first, when it may; the rest as ever. */
-static struct gets_served
-serve_plainly(const char *text, size_t len)
+static unsigned
+requests_of(const struct plain_served *served)
 {
-    core_wake(&sim.core);
-    struct turn turn = core_inline_turn(&sim.core);
+    return served->gets.requests + served->sets.requests;
+}
+
+/* In a turn of its own, when nothing else is ready. */
+static struct plain_served
+serve_in(struct turn *turn, const char *text, size_t len)
+{
     ck_assert(pump_is_plain(&c.pump));
     memcpy(space.in, text, len);
-    struct gets_served served = pump_gets(&c.pump, &space, len, &turn);
-    ck_assert_uint_eq(turn.requests + served.requests, 20);
+    struct plain_served served = pump_serve_plain(&c.pump, &space, len, turn);
+    ck_assert_uint_eq(turn->requests + requests_of(&served), 20);
     ck_assert_uint_le(served.consumed, len);
     text_add(&c.sent, space.out, served.made);
     return served;
+}
+
+static struct turn
+turn_alone(void)
+{
+    core_wake(&sim.core);
+    struct turn turn = core_inline_turn(&sim.core);
+    turn.is_alone = true;
+    return turn;
+}
+
+/* Plain requests first; the rest as ever. */
+static struct plain_served
+serve_plainly(const char *text, size_t len)
+{
+    struct turn turn = turn_alone();
+    return serve_in(&turn, text, len);
 }
 
 static void
@@ -111,6 +132,23 @@ static const struct {
      "END\r\n"},
     {"\xff\xfe\r\n", 0, "\xff\xfe\r\n", ""},
     {"get \xc3\xa4\r\n", 1, "", "END\r\n"},
+    {"set n 5 0 2\r\nhi\r\n", 1, "", "STORED\r\n"},
+    {"set n 5 0 2\nhi\r\nget n\r\n", 2, "", "STORED\r\nVALUE n 5 2\r\nhi\r\nEND\r\n"},
+    {"get a\r\nset a 5 0 0\r\n\r\nget a\r\n", 3, "",
+     "VALUE a 7 1\r\nv\r\nEND\r\nSTORED\r\nVALUE a 5 0\r\n\r\nEND\r\n"},
+    {"set n 0 0 2 noreply\r\nhi\r\nget n\r\n", 2, "", "VALUE n 0 2\r\nhi\r\nEND\r\n"},
+    {"set n 0 1 2\r\nhi\r\n", 1, "", "STORED\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhi\r", 1, "set n 0 0 2\r\nhi\r", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhi", 1, "set n 0 0 2\r\nhi", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\n", 1, "set n 0 0 2\r\n", "END\r\n"},
+    {"get x\r\nset n 0 0 2", 1, "set n 0 0 2", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhi\n\n", 1, "set n 0 0 2\r\nhi\n\n", "END\r\n"},
+    {"get x\r\nset n 0 0 2\r\nhigh\r\n", 1, "set n 0 0 2\r\nhigh\r\n", "END\r\n"},
+    {"get x\r\nset n 0 -1 2\r\nhi\r\n", 1, "set n 0 -1 2\r\nhi\r\n", "END\r\n"},
+    {"get x\r\nset {251k} 0 0 2\r\nhi\r\n", 1, "set {251k} 0 0 2\r\nhi\r\n", "END\r\n"},
+    {"get x\r\nset n 0 0 5000\r\n{5000v}\r\n", 1, "set n 0 0 5000\r\n{5000v}\r\n",
+     "END\r\n"},
+    {"get x\r\nadd n 0 0 2\r\nhi\r\n", 1, "add n 0 0 2\r\nhi\r\n", "END\r\n"},
 };
 
 START_TEST(what_is_taken)
@@ -118,8 +156,8 @@ START_TEST(what_is_taken)
     struct text text = {0}, left = {0};
     text_expand(&text, rows[_i].text);
     text_expand(&left, rows[_i].left);
-    struct gets_served served = serve_plainly(text.p, text.len);
-    ck_assert_uint_eq(served.requests, rows[_i].requests);
+    struct plain_served served = serve_plainly(text.p, text.len);
+    ck_assert_uint_eq(requests_of(&served), rows[_i].requests);
     ck_assert_uint_eq(served.consumed, text.len - left.len);
     expect(sent_is(&c, rows[_i].made));
     text_free(&text);
@@ -134,10 +172,119 @@ START_TEST(no_more_than_allowed)
     for (unsigned i = 0; i < 30; i++) {
         text_add(&text, "get a\r\n", 7);
     }
-    struct gets_served served = serve_plainly(text.p, text.len);
-    ck_assert_uint_eq(served.requests, 20);
+    struct plain_served served = serve_plainly(text.p, text.len);
+    ck_assert_uint_eq(requests_of(&served), 20);
     ck_assert_uint_eq(served.consumed, 20 * 7);
     text_free(&text);
+}
+END_TEST
+
+/* A set waits in its queue when something else is ready, or waits already; and there it is served
+ * like this, too. */
+START_TEST(sets_are_served_when_they_are_next)
+{
+    static const char text[] = "get a\r\nset n 0 0 2\r\nhi\r\n";
+    const size_t len = sizeof text - 1, get = strlen("get a\r\n");
+    struct client other;
+    struct turn turn = turn_alone();
+    turn.is_alone = false;
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, get);
+
+    client_open(&other, &sim, 0);
+    queue_put(&sim.core, &other.pump.work, CLASS_WRITE);
+    turn = turn_alone();
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, get);
+    turn = (struct turn){.lane = CLASS_WRITE, .requests = 20};
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, len);
+    queue_leave(&sim.core, &other.pump.work);
+    client_close(&other);
+
+    turn = turn_alone();
+    ck_assert_uint_eq(serve_in(&turn, text, len).consumed, len);
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_WRITE].served), 5 + 2);
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_SMALL].served), 4);
+}
+END_TEST
+
+/* One that is alone may go on to be read at once; one whose sets had to wait is queued unread. */
+START_TEST(served_at_once_is_not_deferred)
+{
+    static const char text[] = "set n 0 0 2\r\nhi\r\n";
+    struct turn turn = {.lane = CLASS_WRITE};
+    for (unsigned i = 0; i < 16; i++) {
+        turn.requests = 20;
+        (void)serve_in(&turn, text, sizeof text - 1);
+    }
+    ck_assert_int_eq(history_lane(&c.pump.history, c.pump.served), CLASS_WRITE);
+    (void)serve_plainly(text, sizeof text - 1);
+    ck_assert_int_eq(history_lane(&c.pump.history, c.pump.served), CLASS_NONE);
+}
+END_TEST
+
+static enum pump_end
+run(struct turn *turn, const char *line)
+{
+    char *to;
+    size_t room;
+    ck_assert(buf_open(&c.pump.in, &sim.core.pool, &to, &room));
+    memcpy(to, line, strlen(line));
+    buf_fill(&c.pump.in, strlen(line));
+    ck_assert_int_eq(session_peek(&c.pump.session, &sim.core.env, &c.pump.in),
+                     SESSION_READY);
+    pump_begin_turn(&c.pump, turn);
+    return pump_run(&c.pump, turn);
+}
+
+/* Likewise whatever else is to be queued, but for what is known to be much. */
+START_TEST(a_lone_request_runs_where_it_was_read)
+{
+    struct turn turn = turn_alone();
+    ck_assert_int_eq(run(&turn, "delete b\r\n"), PUMP_DONE);
+    ck_assert(!turn.has_guest);
+    ck_assert_int_eq(run(&turn, "delete a\r\n"), PUMP_DEFER); /* the second one */
+    turn = turn_alone();
+    ck_assert_int_eq(pump_run(&c.pump, &turn), PUMP_DONE);
+    turn.is_alone = false;
+    ck_assert_int_eq(run(&turn, "delete b\r\n"), PUMP_DEFER);
+    turn.lane = CLASS_WRITE;
+    ck_assert_int_eq(pump_run(&c.pump, &turn), PUMP_DONE);
+    turn = turn_alone();
+    ck_assert_int_eq(run(&turn, "get 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7\r\n"), PUMP_DEFER);
+}
+END_TEST
+
+START_TEST(a_lone_large_value_goes_where_it_was_found)
+{
+    struct turn turn = turn_alone();
+    turn.is_alone = false;
+    ck_assert_int_eq(run(&turn, "get late\r\n"), PUMP_DEFER);
+    turn.lane = CLASS_BULK;
+    ck_assert_int_eq(pump_run(&c.pump, &turn), PUMP_DONE);
+    pump_sent(&c.pump, c.pump.out.bytes);
+
+    turn = turn_alone();
+    ck_assert_int_eq(run(&turn, "get late\r\n"), PUMP_DONE);
+    ck_assert_uint_gt(c.pump.out.bytes, 200000);
+    ck_assert_uint_eq(c.pump.history.class, CLASS_BULK);
+    ck_assert(!turn.has_guest);
+    ck_assert(!pump_ends_here(&c.pump, &turn));
+    pump_sent(&c.pump, c.pump.out.bytes - PACE_PIECE_MIN);
+    ck_assert(pump_ends_here(&c.pump, &turn));
+    turn.is_alone = false;
+    ck_assert(!pump_ends_here(&c.pump, &turn));
+}
+END_TEST
+
+/* The turns of others are made short for small requests only. */
+START_TEST(a_set_is_no_guest)
+{
+    static const char text[] = "set n 0 0 2\r\nhi\r\nget n\r\n";
+    struct turn turn = turn_alone();
+    (void)serve_in(&turn, text, sizeof text - 1 - strlen("get n\r\n"));
+    ck_assert(turn.has_run && !turn.has_guest);
+    turn = turn_alone();
+    (void)serve_in(&turn, text, sizeof text - 1);
+    ck_assert(turn.has_guest);
 }
 END_TEST
 
@@ -148,9 +295,9 @@ START_TEST(space_has_an_end)
     for (unsigned i = 0; i < 10; i++) {
         text_add(&text, "get copied\r\n", 12);
     }
-    struct gets_served served = serve_plainly(text.p, text.len);
-    ck_assert_uint_eq(served.requests, sizeof space.out / GETS_COPY_MAX);
-    ck_assert_uint_eq(served.consumed, served.requests * 12);
+    struct plain_served served = serve_plainly(text.p, text.len);
+    ck_assert_uint_eq(requests_of(&served), sizeof space.out / GETS_COPY_MAX);
+    ck_assert_uint_eq(served.consumed, requests_of(&served) * 12);
     ck_assert_uint_le(served.made, sizeof space.out);
     text_free(&text);
 }
@@ -178,10 +325,10 @@ START_TEST(input_fills_the_space)
         struct turn turn = core_inline_turn(&sim.core);
         turn.requests = 1000;
         memcpy(space.in, text.p, most);
-        struct gets_served served = pump_gets(&c.pump, &space, most, &turn);
+        struct plain_served served = pump_serve_plain(&c.pump, &space, most, &turn);
         ck_assert_uint_le(served.consumed, most);
         ck_assert_uint_ge(served.consumed, begin);
-        ck_assert_uint_eq(served.made, served.requests * strlen("END\r\n"));
+        ck_assert_uint_eq(served.made, requests_of(&served) * strlen("END\r\n"));
     }
     text_free(&text);
 }
@@ -256,6 +403,11 @@ static const char *const lines[] = {
     "get gone lent\r\n",
     "get copied gone copied\r\n",
     "set new 0 0 3\r\nabc\r\n",
+    "set new 0 0 4 noreply\r\nabcd\r\n",
+    "set new 3 100 3\r\nabcd\r\n",
+    "set a 1 0 10\r\n0123456789\r\n",
+    "set a 1 -1 1\r\n0\r\n",
+    "append a 0 0 1\r\n+\r\n",
     "get new\r\n",
     "delete new\r\n",
 };
@@ -342,12 +494,17 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("gets");
+    Suite *suite = suite_create("plain");
     TCase *tc = tcase_create("rows");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_loop_test(tc, what_is_taken, 0, ROWS(rows));
     tcase_add_test(tc, no_more_than_allowed);
+    tcase_add_test(tc, sets_are_served_when_they_are_next);
+    tcase_add_test(tc, served_at_once_is_not_deferred);
+    tcase_add_test(tc, a_set_is_no_guest);
+    tcase_add_test(tc, a_lone_request_runs_where_it_was_read);
+    tcase_add_test(tc, a_lone_large_value_goes_where_it_was_found);
     tcase_add_test(tc, space_has_an_end);
     tcase_add_test(tc, input_fills_the_space);
     tcase_add_test(tc, half_a_request_is_not_plain);
