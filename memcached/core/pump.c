@@ -69,7 +69,7 @@ classify(struct pump *p)
 /* The request at the head has made so many bytes of output, and may be finished. What it turned out
  * to be tells what the next one will be like; while nothing else is ready, that does not matter. */
 static void
-account(struct pump *p, const struct turn *turn, enum session_ran ran, size_t bytes)
+account(struct pump *p, struct turn *turn, enum session_ran ran, size_t bytes)
 {
     struct core *k = p->core;
     enum req_class class = (enum req_class)p->history.class;
@@ -82,6 +82,7 @@ account(struct pump *p, const struct turn *turn, enum session_ran ran, size_t by
         class = classify_account(k, &p->session, class, p->is_class_told, ran, bytes);
         p->history.class = (uint8_t) class;
     }
+    turn->has_guest |= class_is_inline(class);
     if (is_done) {
         history_note(&p->history, turn->is_alone ? CLASS_SMALL : class);
     }
@@ -165,6 +166,7 @@ refuse(struct pump *p, struct turn *turn, enum req_class class)
     size_t before = p->out.bytes;
     PROBE(qos__shed, k->env.client_fd, class);
     turn->has_run = true;
+    turn->has_guest |= class_is_inline(class);
     latency_refuse(&k->latency, p);
     enum session_ran ran = session_refuse(&p->session, &k->env, &p->in, &p->out,
                                           admission_refuses_as_miss(k));
@@ -391,6 +393,7 @@ pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct tu
     if (n > 0) {
         turn->has_run = true;
         turn->requests -= n;
+        turn->has_guest = served.gets.requests > 0;
         note_plain(p, turn->lane, &served);
     }
     p->requests -= n;
@@ -457,6 +460,13 @@ pump_fits_another(const struct pump *p, const struct turn *turn)
     size_t piece = pump_piece(p);
     size_t bytes = p->out.bytes < piece ? p->out.bytes : piece;
     return k->now + pace_write_ns(&k->queue.pace, p->way, bytes) < turn->deadline;
+}
+
+bool
+pump_ends_here(const struct pump *p, const struct turn *turn)
+{
+    const struct core *k = p->core;
+    return turn->is_alone && k->queue.sched.length == 0 && p->out.bytes <= pump_piece(p);
 }
 
 bool

@@ -46,6 +46,7 @@ struct turn {
     bool is_short;       /* they are fewer than -R says */
     unsigned reads;      /* done */
     bool has_run;        /* a request, or a piece of one */
+    bool has_guest;      /* one of a class that runs where it is read (qos/pace.h) */
     bool has_long;       /* one that may be long */
     nsec_t admitted_at;  /* its first request was, while an SLO looks at each; 0: none */
     struct limiter_spare spare; /* further requests that need not ask */

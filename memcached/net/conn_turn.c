@@ -37,7 +37,8 @@ flush_timed(struct conn *c, struct turn *turn)
     struct pump *p = &c->pump;
     size_t sent;
     if (!is_timed(c, turn)) {
-        return conn_flush(c, PACE_PIECE_MAX, &sent);
+        bool is_slow = turn->is_alone && p->way == PACE_TLS;
+        return conn_flush(c, is_slow ? pump_piece(p) : PACE_PIECE_MAX, &sent);
     }
     nsec_t begin = p->core->now;
     enum io io = conn_flush(c, pump_piece(p), &sent);
@@ -62,8 +63,9 @@ drain_output(struct conn *c, struct turn *turn)
         default:
             break;
         }
-        if (c->pump.out.bytes > 0 &&
-            (turn->is_inline || !pump_fits_another(&c->pump, turn))) {
+        bool goes_on = turn->is_inline ? pump_ends_here(&c->pump, turn)
+                                       : pump_fits_another(&c->pump, turn);
+        if (c->pump.out.bytes > 0 && !goes_on) {
             return STEP_DEFER;
         }
     }
@@ -82,7 +84,7 @@ drain_pieces(struct conn *c, struct turn *turn)
         return drained;
     }
     /* Small requests that add up to a piece have had their turn. */
-    return turn->is_inline ? STEP_DEFER : STEP_ON;
+    return turn->is_inline && !pump_ends_here(&c->pump, turn) ? STEP_DEFER : STEP_ON;
 }
 
 /* ---- steps ---------------------------------------------------------------------------- */

@@ -218,6 +218,73 @@ START_TEST(served_at_once_is_not_deferred)
 }
 END_TEST
 
+static enum pump_end
+run(struct turn *turn, const char *line)
+{
+    char *to;
+    size_t room;
+    ck_assert(buf_open(&c.pump.in, &sim.core.pool, &to, &room));
+    memcpy(to, line, strlen(line));
+    buf_fill(&c.pump.in, strlen(line));
+    ck_assert_int_eq(session_peek(&c.pump.session, &sim.core.env, &c.pump.in),
+                     SESSION_READY);
+    pump_begin_turn(&c.pump, turn);
+    return pump_run(&c.pump, turn);
+}
+
+/* Likewise whatever else is to be queued, but for what is known to be much. */
+START_TEST(a_lone_request_runs_where_it_was_read)
+{
+    struct turn turn = turn_alone();
+    ck_assert_int_eq(run(&turn, "delete b\r\n"), PUMP_DONE);
+    ck_assert(!turn.has_guest);
+    ck_assert_int_eq(run(&turn, "delete a\r\n"), PUMP_DEFER); /* the second one */
+    turn = turn_alone();
+    ck_assert_int_eq(pump_run(&c.pump, &turn), PUMP_DONE);
+    turn.is_alone = false;
+    ck_assert_int_eq(run(&turn, "delete b\r\n"), PUMP_DEFER);
+    turn.lane = CLASS_WRITE;
+    ck_assert_int_eq(pump_run(&c.pump, &turn), PUMP_DONE);
+    turn = turn_alone();
+    ck_assert_int_eq(run(&turn, "get 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7\r\n"), PUMP_DEFER);
+}
+END_TEST
+
+START_TEST(a_lone_large_value_goes_where_it_was_found)
+{
+    struct turn turn = turn_alone();
+    turn.is_alone = false;
+    ck_assert_int_eq(run(&turn, "get late\r\n"), PUMP_DEFER);
+    turn.lane = CLASS_BULK;
+    ck_assert_int_eq(pump_run(&c.pump, &turn), PUMP_DONE);
+    pump_sent(&c.pump, c.pump.out.bytes);
+
+    turn = turn_alone();
+    ck_assert_int_eq(run(&turn, "get late\r\n"), PUMP_DONE);
+    ck_assert_uint_gt(c.pump.out.bytes, 200000);
+    ck_assert_uint_eq(c.pump.history.class, CLASS_BULK);
+    ck_assert(!turn.has_guest);
+    ck_assert(!pump_ends_here(&c.pump, &turn));
+    pump_sent(&c.pump, c.pump.out.bytes - PACE_PIECE_MIN);
+    ck_assert(pump_ends_here(&c.pump, &turn));
+    turn.is_alone = false;
+    ck_assert(!pump_ends_here(&c.pump, &turn));
+}
+END_TEST
+
+/* The turns of others are made short for small requests only. */
+START_TEST(a_set_is_no_guest)
+{
+    static const char text[] = "set n 0 0 2\r\nhi\r\nget n\r\n";
+    struct turn turn = turn_alone();
+    (void)serve_in(&turn, text, sizeof text - 1 - strlen("get n\r\n"));
+    ck_assert(turn.has_run && !turn.has_guest);
+    turn = turn_alone();
+    (void)serve_in(&turn, text, sizeof text - 1);
+    ck_assert(turn.has_guest);
+}
+END_TEST
+
 /* The space for replies ends before the requests do. */
 START_TEST(space_has_an_end)
 {
@@ -430,6 +497,9 @@ main(void)
     tcase_add_test(tc, no_more_than_allowed);
     tcase_add_test(tc, sets_are_served_when_they_are_next);
     tcase_add_test(tc, served_at_once_is_not_deferred);
+    tcase_add_test(tc, a_set_is_no_guest);
+    tcase_add_test(tc, a_lone_request_runs_where_it_was_read);
+    tcase_add_test(tc, a_lone_large_value_goes_where_it_was_found);
     tcase_add_test(tc, space_has_an_end);
     tcase_add_test(tc, input_fills_the_space);
     tcase_add_test(tc, half_a_request_is_not_plain);
