@@ -40,7 +40,8 @@ flush_timed(struct conn *c, struct turn *turn)
     struct pump *p = &c->pump;
     size_t sent;
     if (!is_timed(c, turn)) {
-        return conn_flush(c, PACE_PIECE_MAX, &sent);
+        bool is_slow = turn->is_alone && p->way == PACE_TLS;
+        return conn_flush(c, is_slow ? pump_piece(p) : PACE_PIECE_MAX, &sent);
     }
     nsec_t begin = p->core->now;
     enum io io = conn_flush(c, pump_piece(p), &sent);
