@@ -11,19 +11,23 @@
 #define END "END\r\n"
 #define END_BYTES (sizeof END - 1)
 
-/* Head and value. False: no space. */
-static inline bool
-put_value(struct gets *g, struct key key, const struct item *item, size_t total)
+/* Writes head and value. Where they end; NULL: no space. */
+static inline char *
+put_value(const struct gets *g, struct key key, const struct store_hit *hit)
 {
-    if (unlikely((size_t)(g->end - g->to) < ASCII_VALUE_HEAD_MAX + total)) {
-        return false;
+    size_t total = (size_t)hit->value_len + LINE_END_BYTES;
+    char *to = g->to;
+    if (unlikely((size_t)(g->end - to) < ASCII_VALUE_HEAD_MAX + total)) {
+        return NULL;
     }
-    g->to +=
-        ascii_value_head(g->to, key.p, key.len, item_flags(item), item_value_len(item),
-                         g->wants_cas, g->wants_cas ? item_cas(item) : 0);
-    exec_copy(g->to, item, total);
-    g->to += total;
-    return true;
+    to += ascii_value_head(to, key.p, key.len, hit->flags, hit->value_len, g->wants_cas,
+                           hit->cas);
+    if (likely(hit->value != NULL)) {
+        memcpy(to, hit->value, total);
+    } else {
+        exec_copy(to, hit->item, total);
+    }
+    return to + total;
 }
 
 /* Behind the last key of a line. False: no space, or its replies are too much. */
@@ -41,8 +45,22 @@ end_line(struct gets *g)
     return true;
 }
 
+/* Too large to be copied: lent, if it may be, which takes the lock of the item. */
+__attribute__((noinline)) static enum store_take
+hold(struct gets *g, struct key key, const struct store_hit *hit)
+{
+    if (!g->may_hold) {
+        return STORE_TAKE_STOP;
+    }
+    if (hit->item != NULL) {
+        g->held = hit->item;
+        PROBE(command__get, g->env->client_fd, key.p, key.len, hit->value_len, hit->cas);
+    }
+    return STORE_TAKE_HOLD;
+}
+
 static enum store_take
-take(void *ctx, unsigned i, enum store_status status, struct item *item)
+take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hit)
 {
     struct gets *g = ctx;
     struct key key = g->keys[i].key;
@@ -51,18 +69,20 @@ take(void *ctx, unsigned i, enum store_status status, struct item *item)
         if (unlikely(g->to >= g->last_begin)) {
             return STORE_TAKE_STOP;
         }
-        size_t len = item_value_len(item);
-        g->found[i].class = item_class(item);
-        g->found[i].list = (uint8_t)item_list(item);
-        PROBE(command__get, g->env->client_fd, key.p, key.len, item_value_len(item),
-              item_cas(item));
-        if (unlikely(len > g->value_bytes)) {
-            g->held = g->may_hold ? item : NULL;
-            return g->may_hold ? STORE_TAKE_HOLD : STORE_TAKE_STOP;
+        g->found[i].class = hit->class_id;
+        g->found[i].list = (uint8_t)hit->list;
+        if (unlikely(hit->value_len > g->value_bytes)) {
+            return hold(g, key, hit);
         }
-        if (!put_value(g, key, item, len + LINE_END_BYTES)) {
+        char *to = put_value(g, key, hit);
+        if (to == NULL) {
             return STORE_TAKE_STOP;
         }
+        if (unlikely(!store_hit_holds(hit))) {
+            return STORE_TAKE_AGAIN;
+        }
+        g->to = to;
+        PROBE(command__get, g->env->client_fd, key.p, key.len, hit->value_len, hit->cas);
     } else {
         exec_count_gone(g->env, status); /* it is not found dead again */
         PROBE(command__get, g->env->client_fd, key.p, key.len, -1, 0);

@@ -47,7 +47,7 @@ struct store {
     struct table table;
     struct lru lru;
     struct flush flush;
-    struct mover mover;
+    alignas(TABLE_LINE_BYTES) struct mover mover; /* readers look at flush */
     struct automover automover;
     struct sizes sizes;
     struct walk walk;
@@ -129,13 +129,11 @@ void core_relocate(struct store *s, struct item *it, struct item *to, uint64_t h
 enum store_status core_remove_gone(struct store *s, struct item *it, uint64_t hash,
                                    uint32_t now);
 
-/* OK and *item, or why not; what has gone is removed on the way. */
+/* Of what table_find found: OK and *item, or why not; what has gone is removed. */
 static inline enum store_status
-core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
-          struct item **item)
+core_check(struct store *s, struct item *it, uint64_t hash, uint32_t now,
+           struct item **item)
 {
-    struct item *it = table_find(&s->table, key, hash);
-
     *item = NULL;
     if (it == NULL) {
         return STORE_MISS;
@@ -147,18 +145,34 @@ core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
     return STORE_OK;
 }
 
+static inline enum store_status
+core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
+          struct item **item)
+{
+    return core_check(s, table_find(&s->table, key, hash), hash, now, item);
+}
+
+static inline bool
+is_bump_due(const struct store *s, const struct item *it, uint32_t now)
+{
+    uint32_t time = item_time(it);
+
+    if (likely(lru_is_segmented(&s->lru))) {
+        return time != now || !item_is(it, ITEM_ACTIVE);
+    }
+    return now > time && now - time > LRU_BUMP_SECONDS;
+}
+
 /* Keeps the item from the end of its list. */
 static inline void
 core_bump(struct store *s, struct item *it, uint32_t now)
 {
-    uint32_t time = item_time(it);
-
-    if (likely(time == now && item_is(it, ITEM_ACTIVE))) {
-        return; /* it had its place looked at in this second */
+    if (likely(!is_bump_due(s, it, now))) {
+        return;
     }
     if (lru_is_segmented(&s->lru)) {
         lru_bump_segmented(s, it, now);
-    } else if (unlikely(now > time && now - time > LRU_BUMP_SECONDS)) {
+    } else {
         lru_bump(s, it, now);
     }
 }
@@ -176,4 +190,13 @@ core_use(struct store *s, struct item *it, uint32_t now)
         }
     }
     core_bump(s, it, now);
+}
+
+/* Whether a read of this item has nothing to write: not even that it was read. `it` may be a copy
+ * of the header. */
+static inline bool
+core_is_settled(const struct store *s, const struct item *it, uint32_t now)
+{
+    return item_is(it, ITEM_FETCHED) && !is_bump_due(s, it, now) &&
+           !is_expired(it, now) && !is_flushed(s, it, now);
 }

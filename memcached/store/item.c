@@ -499,7 +499,7 @@ item_was_fetched(const struct item *it)
 enum store_list
 item_list(const struct item *it)
 {
-    return (enum store_list)(item_marks(it) >> ITEM_LIST_SHIFT);
+    return item_list_of(it);
 }
 
 bool

@@ -115,11 +115,17 @@ item_cas_load(const struct item *it)
                : 0;
 }
 
+/* Bytes from the item to its key. */
+static inline size_t
+item_key_at(const struct item *it)
+{
+    return sizeof(*it) + (it->layout & ITEM_HAS_CAS ? sizeof(uint64_t) : 0);
+}
+
 static inline char *
 item_key_slot(const struct item *it)
 {
-    return (char *)(uintptr_t)(it + 1) +
-           (it->layout & ITEM_HAS_CAS ? sizeof(uint64_t) : 0);
+    return (char *)(uintptr_t)it + item_key_at(it);
 }
 
 static inline uint32_t
@@ -171,6 +177,12 @@ static inline void
 item_unmark(struct item *it, unsigned bits)
 {
     item_set_marks(it, item_marks(it) & ~bits);
+}
+
+static inline enum store_list
+item_list_of(const struct item *it)
+{
+    return (enum store_list)(item_marks(it) >> ITEM_LIST_SHIFT);
 }
 
 static inline bool

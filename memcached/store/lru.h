@@ -67,7 +67,8 @@ struct lru {
     _Atomic bool is_segmented;
     _Atomic unsigned warm_pct;
     _Atomic int64_t temp_ttl;
-    _Atomic uint64_t juggles;
+    /* Not in their line: store_juggle writes here. */
+    alignas(TABLE_LINE_BYTES) _Atomic uint64_t juggles;
     pthread_mutex_t conf_lock;
     struct store_lru_conf conf;
     struct lru_class classes[STORE_CLASSES];

@@ -61,6 +61,18 @@ mem_unmap(void *p, size_t bytes)
     }
 }
 
+/* Gives the memory back to the system, but not the addresses: it reads as zeros from here on, and
+ * may be written to again. Memory that is locked (-k) stays before Linux 5.18. */
+static inline void
+mem_empty(void *p, size_t bytes)
+{
+    enum { DONTNEED_LOCKED = 24 }; /* MADV_DONTNEED_LOCKED, which older headers lack */
+
+    if (madvise(p, bytes, MADV_DONTNEED) != 0) {
+        (void)madvise(p, bytes, DONTNEED_LOCKED);
+    }
+}
+
 /* As realloc; NULL leaves p as it was. */
 static inline void *
 mem_resize(struct mem *m, void *p, size_t bytes)

@@ -3,6 +3,8 @@
  */
 #include "store/pages.h"
 
+#include <unistd.h>
+
 #define HUGE_PAGE_BYTES ((uintptr_t)2 * STORE_PAGE_BYTES)
 
 void
@@ -18,11 +20,23 @@ pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem)
     };
 }
 
+static void
+unmap(void *list)
+{
+    while (list != NULL) {
+        void *next = *(void **)list;
+
+        mem_unmap(list, STORE_PAGE_BYTES);
+        list = next;
+    }
+}
+
 void
 pages_fini(struct pages *p)
 {
     if (p->arena == NULL) {
-        pages_unmap(p->pool);
+        unmap(p->pool);
+        unmap(p->shelf);
     }
     if (p->arena_bytes > 0) {
         mem_unmap(p->arena, p->arena_bytes);
@@ -72,14 +86,22 @@ pages_preallocate(struct pages *p, void *memory)
 }
 
 static void *
-pool_pop(struct pages *p)
+pop(void **list)
 {
-    void *page = p->pool;
+    void *page = *list;
 
     if (page != NULL) {
-        p->pool = *(void **)page;
-        p->pool_count--;
+        *list = *(void **)page;
     }
+    return page;
+}
+
+static void *
+pool_pop(struct pages *p)
+{
+    void *page = pop(&p->pool);
+
+    p->pool_count -= page != NULL;
     return page;
 }
 
@@ -89,7 +111,8 @@ map_page(struct pages *p)
     void *page = NULL;
 
     if (p->arena == NULL) {
-        return map_area(p, STORE_PAGE_BYTES);
+        page = pop(&p->shelf);
+        return page != NULL ? page : map_area(p, STORE_PAGE_BYTES);
     }
     if (p->arena_left > 0) {
         page = p->arena_next;
@@ -152,13 +175,21 @@ pages_trim(struct pages *p)
 }
 
 void
-pages_unmap(void *list)
+pages_empty(void *list)
 {
-    while (list != NULL) {
-        void *next = *(void **)list;
+    size_t kept = (size_t)sysconf(_SC_PAGESIZE); /* with the link of the list */
 
-        mem_unmap(list, STORE_PAGE_BYTES);
-        list = next;
+    for (char *page = list; page != NULL; page = *(void **)page) {
+        mem_empty(page + kept, STORE_PAGE_BYTES - kept);
+    }
+}
+
+void
+pages_shelve(struct pages *p, void *list)
+{
+    for (void *page; (page = pop(&list)) != NULL;) {
+        *(void **)page = p->shelf;
+        p->shelf = page;
     }
 }
 

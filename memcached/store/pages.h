@@ -2,8 +2,9 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Pages of 1 MiB for slab classes: mapped one by one below a limit, or cut from an arena that
- * is there from the start. Those that no class has any more are in the pool and go first.
- * Private to store/; all under the slab lock but for pages_unmap.
+ * is there from the start. Those that no class has any more are in the pool and go first. None is
+ * unmapped while the store lives: readers without a lock may look anywhere in it.
+ * Private to store/; all under the slab lock but for pages_empty.
  */
 #pragma once
 
@@ -23,6 +24,8 @@ struct pages {
     bool can_trim;           /* the pool's pages are whole ones */
     void *pool; /* pages that belong to no class, linked through their first word */
     uint64_t pool_count;
+    void *
+        shelf; /* pages given back to the system, but for their addresses and first words */
     void *arena;        /* with preallocation: what is mapped, or was given, */
     size_t arena_bytes; /* 0: it was given */
     char *arena_next;   /* and its pages that were never used */
@@ -46,8 +49,9 @@ void pages_give(struct pages *p, void *page);
 void *pages_adopt(struct pages *p, uint32_t index, uint64_t charge);
 
 /* Cuts pages of the pool off it that the limit has no room for; NULL or a list of them, for
- * pages_unmap without the lock. */
+ * pages_empty without the lock, then pages_shelve. */
 void *pages_trim(struct pages *p);
-void pages_unmap(void *list);
+void pages_empty(void *list);
+void pages_shelve(struct pages *p, void *list);
 /* There is no page but those of the pool. */
 bool pages_are_at_limit(const struct pages *p);

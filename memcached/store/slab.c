@@ -377,6 +377,21 @@ slab_free_chunks(const struct slab *sl, unsigned class_id)
            (uint64_t)(c->page_count - c->cut_count) * c->chunks_per_page + out;
 }
 
+/* Gives up the lock; what the limit has no room for goes back to the system without it. */
+static void
+unlock_trimmed(struct slab *sl)
+{
+    void *list = pages_trim(&sl->pages);
+
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    if (list != NULL) {
+        pages_empty(list);
+        PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+        pages_shelve(&sl->pages, list);
+        PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    }
+}
+
 bool
 slab_set_limit(struct slab *sl, uint64_t bytes)
 {
@@ -385,9 +400,7 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     sl->pages.limit_bytes = bytes;
-    void *list = pages_trim(&sl->pages);
-    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    pages_unmap(list);
+    unlock_trimmed(sl);
     return true;
 }
 
@@ -547,15 +560,11 @@ hand_over(struct slab *sl)
 bool
 slab_move_end(struct slab *sl)
 {
-    void *list = NULL;
-
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     bool is_done = sl->move.left == 0;
     if (is_done) {
         hand_over(sl);
-        list = pages_trim(&sl->pages);
     }
-    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    pages_unmap(list);
+    unlock_trimmed(sl);
     return is_done;
 }

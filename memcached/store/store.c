@@ -4,6 +4,7 @@
 #include "store/store.h"
 
 #include "store/core.h"
+#include "store/peek.h"
 
 /* ---- life ---------------------------------------------------------------------------- */
 
@@ -127,28 +128,83 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
     return status;
 }
 
-/* One key. */
-static inline enum store_take
-take_item(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
-          store_take_fn *take, void *ctx)
+/* Of an item, or of a copy of the header of the one at `place`. */
+static inline struct store_hit
+hit_of(const struct item *it, const struct item *place)
 {
-    struct item *item;
+    bool is_plain = (it->layout & ITEM_CHAINED) == 0;
 
-    table_lock(&s->table, read->hash);
-    enum store_status status = core_find(s, read->key, read->hash, now, &item);
-    if (status == STORE_OK && unlikely(item_refs(item) > STORE_REFS_MAX)) {
-        status = STORE_BUSY;
-        item = NULL;
+    return (struct store_hit){
+        .value = is_plain ? (const char *)place + item_key_at(it) + it->key_len : NULL,
+        .cas = it->layout & ITEM_HAS_CAS
+                   ? atomic_load_explicit(item_cas_slot(place), memory_order_relaxed)
+                   : 0,
+        .flags = it->client_flags,
+        .value_len = it->value_len,
+        .class_id = it->class_id,
+        .list = item_list_of(it),
+    };
+}
+
+/* One key, with the lock. Whether there is something to write is decided once: a flush may come
+ * meanwhile. */
+static enum store_take
+take_locked(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
+            store_take_fn *take, void *ctx)
+{
+    struct stripe *stripe = table_lock_to_read(&s->table, read->hash);
+    struct item *item = table_find(&s->table, read->key, read->hash);
+    bool writes = item != NULL && !core_is_settled(s, item, now);
+    enum store_status status = item != NULL ? STORE_OK : STORE_MISS;
+    struct store_hit hit;
+
+    if (writes) {
+        seq_write_begin(&stripe->seq);
+        status = core_check(s, item, read->hash, now, &item);
     }
-    enum store_take taken = take(ctx, i, status, item);
+    if (status == STORE_OK) {
+        hit = hit_of(item, item);
+        hit.item = item;
+        status = item_refs(item) <= STORE_REFS_MAX ? STORE_OK : STORE_BUSY;
+    }
+    enum store_take taken = take(ctx, i, status, status == STORE_OK ? &hit : NULL);
     if (status == STORE_OK && likely(taken != STORE_TAKE_STOP)) {
-        core_use(s, item, now);
+        if (writes) {
+            core_use(s, item, now);
+        }
         if (taken == STORE_TAKE_HOLD) {
             item_ref(item);
         }
     }
-    table_unlock(&s->table, read->hash);
+    if (writes) {
+        seq_write_end(&stripe->seq);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&stripe->lock));
     return taken;
+}
+
+/* One key, without. AGAIN or HOLD: it has to be with it. */
+static inline enum store_take
+take_peeked(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
+            store_take_fn *take, void *ctx)
+{
+    struct peek p;
+    struct store_hit hit;
+
+    if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key)) {
+        return STORE_TAKE_AGAIN;
+    }
+    if (p.it == NULL) {
+        return take(ctx, i, STORE_MISS, NULL);
+    }
+    if (unlikely(!core_is_settled(s, &p.head, now) || p.head.layout & ITEM_CHAINED ||
+                 item_refs(&p.head) > STORE_REFS_MAX)) {
+        return STORE_TAKE_AGAIN;
+    }
+    hit = hit_of(&p.head, p.it);
+    hit.seq = p.seq;
+    hit.seen = p.seen;
+    return take(ctx, i, STORE_OK, &hit);
 }
 
 unsigned
@@ -163,7 +219,10 @@ store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
         }
     }
     for (unsigned i = 0; i < n; i++) {
-        enum store_take taken = take_item(s, &reads[i], i, now, take, ctx);
+        enum store_take taken = take_peeked(s, &reads[i], i, now, take, ctx);
+        if (taken == STORE_TAKE_AGAIN || taken == STORE_TAKE_HOLD) {
+            taken = take_locked(s, &reads[i], i, now, take, ctx);
+        }
         if (unlikely(taken != STORE_TAKEN)) {
             return i + (taken == STORE_TAKE_HOLD);
         }

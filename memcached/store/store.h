@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "base/seq.h"
 
 #define STORE_KEY_MAX 250
 #define STORE_CLASS_MAX 63       /* slab class ids are 1..63 */
@@ -187,7 +188,10 @@ must_check enum store_status store_get_and_touch(struct store *s, struct key key
                                                  struct item **item);
 void store_release(struct store *s, struct item *item);
 
-/* ---- many keys at once: nothing of the item outlives the look at it, so it needs no reference */
+/* ---- many keys at once ---------------------------------------------------------------
+ *
+ * Nothing of an item outlives the look at it, so it needs no reference; and most looks are
+ * without a lock. */
 
 #define STORE_READS_MAX 16
 
@@ -196,17 +200,39 @@ struct store_read {
     uint64_t hash; /* private */
 };
 
-/* What becomes of a hit. */
-enum store_take {
-    STORE_TAKEN,     /* on to the next key */
-    STORE_TAKE_HOLD, /* the caller wants a reference; this was the last key */
-    STORE_TAKE_STOP, /* no use was made of it: the key before it was the last one */
+/* An item that was found. All is true but the bytes of the value and the CAS number, for which
+ * store_hit_holds has to be asked. */
+struct store_hit {
+    const char *value; /* and CR LF; NULL: not in one piece, only `item` has it */
+    struct item *item; /* with the lock held; else NULL */
+    uint64_t cas;
+    uint32_t flags, value_len;
+    uint8_t class_id;
+    enum store_list list;
+    const struct seq *seq; /* private, these two */
+    uint64_t seen;
 };
 
-/* What store_get would say of key i, in order; item: NULL but for OK. Nothing of it changes
- * meanwhile. Calls nothing of the store but the facts of an item and item_bytes. */
+/* Whether what was copied of the value is true. Asked behind the last look at it. */
+static inline bool
+store_hit_holds(const struct store_hit *hit)
+{
+    return hit->seq == NULL || likely(seq_read_holds(hit->seq, hit->seen));
+}
+
+/* What becomes of a hit. */
+enum store_take {
+    STORE_TAKEN,      /* on to the next key */
+    STORE_TAKE_HOLD,  /* the caller wants a reference; this was the last key */
+    STORE_TAKE_STOP,  /* no use was made of it: the key before it was the last one */
+    STORE_TAKE_AGAIN, /* the value did not hold, and nothing was made of it */
+};
+
+/* What store_get would say of key i, in order; hit: NULL but for OK. AGAIN, and HOLD without
+ * an item, have it called once more for this key, with the lock held: then the value holds. Calls
+ * nothing of the store but the facts of an item and item_bytes. */
 typedef enum store_take store_take_fn(void *ctx, unsigned i, enum store_status status,
-                                      struct item *item);
+                                      const struct store_hit *hit);
 
 /* Looks up n keys, STORE_READS_MAX at most. Returns how many; the rest was stopped. */
 unsigned store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,

@@ -67,11 +67,8 @@ table_init(struct table *t, const struct store_conf *conf, struct mem *mem, char
 void
 table_fini(struct table *t)
 {
-    struct generation *g = atomic_load_explicit(&t->current, memory_order_relaxed);
-
-    mem_unmap(g->buckets, array_bytes(g->mask));
-    if (atomic_load_explicit(&t->is_growing, memory_order_relaxed)) {
-        mem_unmap(g[-1].buckets, array_bytes(g[-1].mask));
+    for (unsigned i = 0; i <= TABLE_POWER_MAX; i++) {
+        mem_unmap(t->gens[i].buckets, array_bytes(t->gens[i].mask));
     }
     for (uint64_t i = 0; i <= t->stripe_mask; i++) {
         PTHREAD_OK(pthread_mutex_destroy(&t->stripes[i].lock));
@@ -193,9 +190,9 @@ table_step(struct table *t, uint64_t items, unsigned n)
         move_bucket(t, g, pos++);
     }
     if (pos == end) {
-        /* The holder of a stripe saw its own buckets move: no thread looks here any
-         * more. */
-        mem_unmap(g[-1].buckets, array_bytes(g[-1].mask));
+        /* The holder of a stripe saw its own buckets move. A reader without one may
+         * still look here, but learns that they did. */
+        mem_empty(g[-1].buckets, array_bytes(g[-1].mask));
         atomic_store_explicit(&t->is_growing, false, memory_order_relaxed);
     }
     return true;

@@ -11,7 +11,8 @@
  *
  * A stripe covers whole buckets of every generation (low bits of the hash), and pos passes a
  * bucket only under its stripe. So the holder of a stripe finds its buckets in one place,
- * whichever generation it saw, and no thread ever waits for the whole table.
+ * whichever generation it saw, and no thread ever waits for the whole table. A predecessor that
+ * is empty gives its memory back, but not its addresses: a reader without a lock may be there.
  *
  * Locks: all functions that take a hash want its stripe held, except where noted.
  */
@@ -24,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/seq.h"
 #include "store/item.h"
 #include "store/mem.h"
 #include "store/store.h"
@@ -44,6 +46,7 @@ struct generation {
 
 struct stripe {
     alignas(TABLE_LINE_BYTES) pthread_mutex_t lock;
+    struct seq seq; /* odd while a writer has the lock; for readers without it (peek.h) */
 };
 
 struct table {
@@ -69,29 +72,48 @@ uint64_t table_hash(const struct table *t, const char *p, size_t len);
 uint64_t table_bytes(const struct table *t);
 uint64_t table_buckets(const struct table *t);
 
-static inline pthread_mutex_t *
-table_stripe(struct table *t, uint64_t hash)
+static inline struct stripe *
+table_stripe(const struct table *t, uint64_t hash)
 {
-    return &t->stripes[hash & t->stripe_mask].lock;
+    return &t->stripes[hash & t->stripe_mask];
+}
+
+/* The lock alone: for a reader, which writes nothing, or brackets that by the number itself. */
+static inline struct stripe *
+table_lock_to_read(struct table *t, uint64_t hash)
+{
+    struct stripe *stripe = table_stripe(t, hash);
+
+    PTHREAD_OK(pthread_mutex_lock(&stripe->lock));
+    return stripe;
 }
 
 static inline void
 table_lock(struct table *t, uint64_t hash)
 {
-    PTHREAD_OK(pthread_mutex_lock(table_stripe(t, hash)));
+    seq_write_begin(&table_lock_to_read(t, hash)->seq);
 }
 
 /* False also when this very thread holds the stripe. */
 static inline bool
 table_try_lock(struct table *t, uint64_t hash)
 {
-    return pthread_mutex_trylock(table_stripe(t, hash)) == 0;
+    struct stripe *stripe = table_stripe(t, hash);
+
+    if (pthread_mutex_trylock(&stripe->lock) != 0) {
+        return false;
+    }
+    seq_write_begin(&stripe->seq);
+    return true;
 }
 
 static inline void
 table_unlock(struct table *t, uint64_t hash)
 {
-    PTHREAD_OK(pthread_mutex_unlock(table_stripe(t, hash)));
+    struct stripe *stripe = table_stripe(t, hash);
+
+    seq_write_end(&stripe->seq);
+    PTHREAD_OK(pthread_mutex_unlock(&stripe->lock));
 }
 
 static inline struct item **

@@ -358,6 +358,13 @@ TEST(gives_pages_back_above_the_limit)
     move(BIG_CLASS, 0);
     ck_assert_uint_eq(totals_of(s).malloced_bytes, 3 * MIB);
     ck_assert_uint_eq(totals_of(s).pool_pages, 0);
+    /* Their addresses are used again. */
+    ck_assert(store_set_limit(s, 8 * MIB));
+    ck_assert_ptr_nonnull(s->slab.pages.shelf);
+    put_big(100, 100 + 5 * PER_PAGE);
+    ck_assert_ptr_null(s->slab.pages.shelf);
+    ck_assert_uint_eq(totals_of(s).malloced_bytes, 6 * MIB);
+    ck_assert_uint_eq(count_big(100, 100 + 5 * PER_PAGE), 5 * PER_PAGE);
 }
 
 /* ---- chains --------------------------------------------------------------------------- */

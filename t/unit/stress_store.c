@@ -3,7 +3,8 @@
  *
  * Threads that store, read, count, append, delete and flush the same keys in too little
  * memory, while another one grows the hash table, moves the clock, shifts items between the
- * LRU lists, changes between flat and segmented mode and reads statistics.
+ * LRU lists, changes between flat and segmented mode and reads statistics. One of the threads only
+ * reads: many keys at once, most of them without a lock.
  * Every value says whose it is and what its bytes must be, so a torn one is noticed. Then
  * everything in memory must be accounted for. This with stores of several kinds in turn.
  *
@@ -52,7 +53,7 @@ struct shared {
     struct store *store;
     atomic_uint now;
     atomic_bool stop;
-    atomic_ulong operations;
+    atomic_ulong operations, hits, locked, torn;
     bool may_resize;
     bool is_walking; /* this and the next: the main thread's */
     uint32_t ticket;
@@ -62,11 +63,15 @@ struct worker {
     pthread_t thread;
     struct shared *shared;
     struct rng rng;
+    bool only_reads;
     unsigned held_count;
     struct item *held[HELD];
     uint32_t held_key[HELD];
     char value[VALUE_MAX];
     char copy[VALUE_MAX * 4];
+    uint32_t asked[STORE_READS_MAX]; /* of one look at many keys */
+    struct item *taken;
+    unsigned long hits, locked, torn;
 };
 
 static struct key
@@ -132,19 +137,13 @@ check_log(const char *p, size_t len, uint32_t key)
     }
 }
 
+/* Of the value in w->copy. */
 static void
-check_item(struct worker *w, const struct item *it, uint32_t key)
+check_value(const struct worker *w, uint32_t flags, size_t len, uint32_t key)
 {
-    size_t len = item_value_len(it);
-    char text[32];
-    struct key expected = key_text(key, text);
-
-    must(item_key_len(it) == expected.len);
-    must(memcmp(item_key(it), expected.p, expected.len) == 0);
     /* What a look or a count creates has no flags. */
-    must(item_flags(it) == key || (item_flags(it) == 0 && key % FAMILIES != FAMILY_LOG));
-    must(len + 2 <= sizeof(w->copy));
-    copy_value(it, w->copy);
+    must(flags == key || (flags == 0 && key % FAMILIES != FAMILY_LOG));
+    must(memcmp(w->copy + len, "\r\n", 2) == 0);
     switch ((enum family)(key % FAMILIES)) {
     case FAMILY_PATTERN:
         check_pattern(w->copy, len, key);
@@ -158,6 +157,20 @@ check_item(struct worker *w, const struct item *it, uint32_t key)
     case FAMILIES:
         unreachable();
     }
+}
+
+static void
+check_item(struct worker *w, const struct item *it, uint32_t key)
+{
+    size_t len = item_value_len(it);
+    char text[32];
+    struct key expected = key_text(key, text);
+
+    must(item_key_len(it) == expected.len);
+    must(memcmp(item_key(it), expected.p, expected.len) == 0);
+    must(len + 2 <= sizeof(w->copy));
+    copy_value(it, w->copy);
+    check_value(w, item_flags(it), len, key);
 }
 
 static void
@@ -261,6 +274,55 @@ do_get(struct worker *w, uint32_t key)
     store_release(w->shared->store, it);
 }
 
+static enum store_take
+take_value(void *ctx, unsigned i, enum store_status status, const struct store_hit *hit)
+{
+    struct worker *w = ctx;
+    bool holds = w->held_count < HELD && w->asked[i] % 50 == 0;
+
+    w->taken = NULL;
+    if (status != STORE_OK) {
+        return STORE_TAKEN;
+    }
+    must(hit->value_len + 2u <= sizeof(w->copy));
+    if (hit->value != NULL) {
+        memcpy(w->copy, hit->value, hit->value_len + 2u);
+    } else {
+        copy_value(hit->item, w->copy);
+    }
+    if (!store_hit_holds(hit)) {
+        w->torn++;
+        return STORE_TAKE_AGAIN;
+    }
+    check_value(w, hit->flags, hit->value_len, w->asked[i]);
+    w->hits++;
+    w->locked += hit->item != NULL;
+    if (holds) {
+        w->taken = hit->item; /* none: this is called again */
+        return STORE_TAKE_HOLD;
+    }
+    return STORE_TAKEN;
+}
+
+static void
+do_read(struct worker *w)
+{
+    struct store_read reads[STORE_READS_MAX];
+    char texts[STORE_READS_MAX][32];
+    unsigned n = 1 + below(w, STORE_READS_MAX);
+
+    for (unsigned i = 0; i < n; i++) {
+        w->asked[i] = below(w, 2) == 0 ? below(w, 30) : below(w, KEYS);
+        reads[i].key = key_text(w->asked[i], texts[i]);
+    }
+    unsigned done = store_read(w->shared->store, reads, n, now_of(w), take_value, w);
+    must(done >= 1 && done <= n);
+    if (w->taken != NULL) {
+        w->held[w->held_count] = w->taken;
+        w->held_key[w->held_count++] = w->asked[done - 1];
+    }
+}
+
 /* A reader that may create, touch, or be told to refresh. */
 static void
 do_look(struct worker *w, uint32_t key)
@@ -359,8 +421,10 @@ do_anything(struct worker *w)
                                                 STORE_REPLACE};
 
         do_put(w, key, modes[below(w, 4)], 0);
-    } else if (what < 58) {
+    } else if (what < 53) {
         do_get(w, key);
+    } else if (what < 58) {
+        do_read(w);
     } else if (what < 65) {
         do_look(w, key);
     } else if (what < 85) {
@@ -381,13 +445,22 @@ worker_main(void *arg)
     unsigned long done = 0;
 
     while (!atomic_load_explicit(&w->shared->stop, memory_order_relaxed)) {
-        do_anything(w);
+        if (!w->only_reads) {
+            do_anything(w);
+        } else if (w->held_count < HELD / 2 || below(w, 2) == 0) {
+            do_read(w);
+        } else {
+            release_one(w);
+        }
         done++;
     }
     while (w->held_count > 0) {
         release_one(w);
     }
     atomic_fetch_add(&w->shared->operations, done);
+    atomic_fetch_add(&w->shared->hits, w->hits);
+    atomic_fetch_add(&w->shared->locked, w->locked);
+    atomic_fetch_add(&w->shared->torn, w->torn);
     return NULL;
 }
 
@@ -613,6 +686,7 @@ run_kind(unsigned kind, unsigned threads, long seconds, unsigned seed)
     must(sh.store != NULL && workers != NULL);
     for (unsigned i = 0; i < threads; i++) {
         workers[i].shared = &sh;
+        workers[i].only_reads = i == 0 && threads > 1;
         rng_init(&workers[i].rng, 1 + seed, i);
         PTHREAD_OK(pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]));
     }
@@ -637,6 +711,9 @@ run_kind(unsigned kind, unsigned threads, long seconds, unsigned seed)
            (unsigned long long)t.reclaimed, (unsigned long long)t.lrutail_reflocked,
            (unsigned long long)t.juggles, (unsigned long long)t.pages_moved,
            (unsigned long long)t.crawler_items_checked, t.hash_power);
+    printf(
+        "# looks at many: %lu hits, %lu with the lock, %lu copies that a writer tore\n",
+        atomic_load(&sh.hits), atomic_load(&sh.locked), atomic_load(&sh.torn));
     store_destroy(&sh.store);
     free(workers);
 }
