@@ -303,7 +303,7 @@ hold(struct event_loop *l, nsec_t end, const atomic_bool *stop)
 {
     struct sender *s = &l->sender;
     nsec_t now =
-        cap_hold(l->drive.conf.cap, s->moved_requests, s->moved_bytes, end, stop);
+        cap_throttle(l->drive.conf.cap, s->moved_requests, s->moved_bytes, end, stop);
     s->moved_requests = s->moved_bytes = 0;
     return now;
 }
@@ -404,9 +404,9 @@ drain(struct event_loop *l)
 static struct source *
 create_source(struct drive *d, struct sender *sender)
 {
-    return d->w->book != NULL ? source_replay_create(d, sender)
-           : drive_is_open(d) ? source_open_create(d, sender)
-                              : source_closed_create(d, sender);
+    return d->w->trace_buffer != NULL ? source_replay_create(d, sender)
+           : drive_is_open(d)         ? source_open_create(d, sender)
+                                      : source_closed_create(d, sender);
 }
 
 void

@@ -33,9 +33,9 @@ struct load {
     struct counters *counters;
     struct cap *cap; /* NULL: none */
     uint64_t moved_requests, moved_bytes;
-    unsigned *on_way;               /* datagrams, to each server */
-    struct lconn_patience patience; /* with datagrams */
-    nsec_t look_at;                 /* when they are looked for that got lost */
+    unsigned *on_way;              /* datagrams, to each server */
+    struct lconn_timeout patience; /* with datagrams */
+    nsec_t look_at;                /* when they are looked for that got lost */
     int wait_ms;
     bool has_resent;
     nsec_t held;   /* time in which nothing was done: nothing gets late in it */
@@ -76,16 +76,18 @@ lost(struct load *l, const struct lconn *c)
 static bool
 take_page(struct load *l)
 {
-    struct book *book = l->w->book;
-    uint32_t page = book != NULL ? book_take(book) : BOOK_NONE;
-    if (page == BOOK_NONE) {
-        l->is_dry = l->is_dry || (book != NULL && !book_is_done(book));
+    struct trace_buffer *trace_buffer = l->w->trace_buffer;
+    uint32_t page =
+        trace_buffer != NULL ? trace_buffer_take(trace_buffer) : TRACE_BUFFER_NONE;
+    if (page == TRACE_BUFFER_NONE) {
+        l->is_dry =
+            l->is_dry || (trace_buffer != NULL && !trace_buffer_is_done(trace_buffer));
         return false;
     }
     for (unsigned i = 1; i < l->set->conf.targets_len; i++) {
-        book_hold(book, page);
+        trace_buffer_get(trace_buffer, page);
     }
-    l->taken[l->slice.end++ & book->mask] = page;
+    l->taken[l->slice.end++ & trace_buffer->mask] = page;
     return true;
 }
 
@@ -94,15 +96,15 @@ static uint64_t
 next_key(const struct load *l, unsigned server)
 {
     uint64_t next = l->next[server];
-    return l->w->book != NULL ? l->taken[next & l->w->book->mask] : next;
+    return l->w->trace_buffer != NULL ? l->taken[next & l->w->trace_buffer->mask] : next;
 }
 
 /* The server has it, or does not want it. */
 static void
 pass(struct load *l, unsigned server)
 {
-    if (l->w->book != NULL) {
-        book_release(l->w->book, next_key(l, server));
+    if (l->w->trace_buffer != NULL) {
+        trace_buffer_release(l->w->trace_buffer, next_key(l, server));
     }
     l->next[server]++;
 }
@@ -160,7 +162,7 @@ send_more(struct load *l, struct lconn *c)
         push(l, c, next_key(l, c->server));
         pass(l, c->server);
         l->on_way[c->server] += c->is_framed ? 1 : 0;
-        l->left += l->w->book != NULL ? 1 : 0;
+        l->left += l->w->trace_buffer != NULL ? 1 : 0;
     }
     return flush(l, c);
 }
@@ -264,7 +266,7 @@ send_again(struct load *l)
         }
         failed = drain(l, c);
         while (failed == NULL && c->out_len == 0 &&
-               lconn_ask_again(c, l->w, &l->patience, now)) {
+               lconn_retransmit(c, l->w, &l->patience, now)) {
             l->has_resent = true;
             l->moved_requests++;
             failed = flush(l, c);
@@ -281,7 +283,7 @@ hold(struct load *l, nsec_t end)
     if (l->cap != NULL) {
         nsec_t before = lset_now(l->set);
         l->held +=
-            cap_hold(l->cap, l->moved_requests, l->moved_bytes, end, NULL) - before;
+            cap_throttle(l->cap, l->moved_requests, l->moved_bytes, end, NULL) - before;
         l->look_at = 0; /* what has come meanwhile is taken */
         l->moved_requests = l->moved_bytes = 0;
     }
@@ -322,8 +324,8 @@ static bool
 is_complete(const struct load *l)
 {
     bool is = l->left == 0;
-    if (l->w->book != NULL) {
-        is = is && book_is_done(l->w->book);
+    if (l->w->trace_buffer != NULL) {
+        is = is && trace_buffer_is_done(l->w->trace_buffer);
         for (unsigned i = 0; is && i < l->set->conf.targets_len; i++) {
             is = l->next[i] == l->slice.end;
         }
@@ -374,10 +376,10 @@ load_loop(struct load *l)
 
 /* Each is sent several times before the time is up, however short that is. */
 static void
-set_patience(struct load *l, nsec_t timeout)
+set_timeout(struct load *l, nsec_t timeout)
 {
     nsec_t most = timeout / RESEND_TRIES;
-    l->patience = (struct lconn_patience){RESEND < most ? RESEND : most, most};
+    l->patience = (struct lconn_timeout){RESEND < most ? RESEND : most, most};
     nsec_t look_ms = l->patience.first / RESEND_LOOKS / NSEC_PER_MSEC;
     l->wait_ms = look_ms < LOAD_WAIT_MS ? (int)look_ms + 1 : LOAD_WAIT_MS;
 }
@@ -385,12 +387,13 @@ set_patience(struct load *l, nsec_t timeout)
 static void
 make_places(struct load *l)
 {
-    const struct book *book = l->w->book;
+    const struct trace_buffer *trace_buffer = l->w->trace_buffer;
     unsigned servers = l->set->conf.targets_len;
     l->next = alloc_zeroed(servers, sizeof *l->next);
     l->on_way = alloc_zeroed(servers, sizeof *l->on_way);
-    l->taken =
-        book != NULL ? alloc_zeroed((size_t)book->mask + 1, sizeof *l->taken) : NULL;
+    l->taken = trace_buffer != NULL
+                   ? alloc_zeroed((size_t)trace_buffer->mask + 1, sizeof *l->taken)
+                   : NULL;
     for (unsigned i = 0; i < servers; i++) {
         l->next[i] = l->slice.first;
     }
@@ -401,7 +404,7 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap,
          struct counters *counters, char *err, size_t err_len)
 {
     const struct workload *w = s->conf.workload;
-    slice = w->book != NULL ? (struct load_slice){0, 0} : slice;
+    slice = w->trace_buffer != NULL ? (struct load_slice){0, 0} : slice;
     struct load l = {
         .set = s,
         .w = w,
@@ -415,7 +418,7 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap,
         .err_len = err_len,
     };
     must(s->conf.capacity >= LOAD_DEPTH);
-    set_patience(&l, s->conf.timeout);
+    set_timeout(&l, s->conf.timeout);
     make_places(&l);
     const char *failed = load_loop(&l);
     leave_strays(&l);

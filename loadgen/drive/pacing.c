@@ -82,8 +82,8 @@ cap_spend(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t now)
 }
 
 nsec_t
-cap_hold(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end,
-         const atomic_bool *stop)
+cap_throttle(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end,
+             const atomic_bool *stop)
 {
     nsec_t now = clock_now();
     nsec_t when = cap_spend(c, requests, bytes, now);

@@ -42,8 +42,8 @@ bool cap_is_on(const struct cap *c);
 nsec_t cap_spend(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t now);
 /* The same, and sleeps until then, but not beyond `end` and not once `stop` is set (NULL:
  * never is). Returns the time. */
-nsec_t cap_hold(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end,
-                const atomic_bool *stop);
+nsec_t cap_throttle(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end,
+                    const atomic_bool *stop);
 
 /* ---- pacing ------------------------------------------------------------------------ */
 

@@ -40,8 +40,8 @@ struct reader {
     struct reader_conf conf;
     struct reader_run run;
     size_t prefix_len;
-    struct book *books; /* one each thread */
-    unsigned books_len;
+    struct trace_buffer *buffers; /* one each thread */
+    unsigned buffers_len;
     pthread_t id;
     bool is_started;
     atomic_bool stops, is_primed; /* to and from the reading thread */
@@ -134,7 +134,8 @@ hash_of(const char *bytes, size_t len)
 
 /* The prefix, and the key or the number that stands for it, which is as long where it can. */
 static bool
-put_key(const struct reader *r, const struct trace_record *record, struct book_page *page)
+put_key(const struct reader *r, const struct trace_record *record,
+        struct trace_buffer_slot *page)
 {
     char number[TRACE_KEY_MAX + 1];
     const char *key = record->key;
@@ -158,7 +159,7 @@ put_key(const struct reader *r, const struct trace_record *record, struct book_p
 
 static void
 put_route(const struct reader *r, const struct trace_record *record,
-          struct book_page *page)
+          struct trace_buffer_slot *page)
 {
     bool by_client = r->conf.order == READER_BY_CLIENT && record->client != 0;
     uint64_t route = by_client ? rng_mix(record->client, 0, 2) : page->hash;
@@ -166,14 +167,15 @@ put_route(const struct reader *r, const struct trace_record *record,
 }
 
 static bool
-is_in_slice(const struct reader *r, const struct book_page *page)
+is_in_slice(const struct reader *r, const struct trace_buffer_slot *page)
 {
     const struct reader_slice *s = &r->run.slice;
     return s->end == 0 || (page->route >= s->first && page->route < s->end);
 }
 
 static void
-put_rest(struct reader *r, const struct trace_record *record, struct book_page *page)
+put_rest(struct reader *r, const struct trace_record *record,
+         struct trace_buffer_slot *page)
 {
     bool is_long = record->value_len > WORKLOAD_TRACE_VALUE_MAX;
     r->cut_values += is_long ? 1 : 0;
@@ -198,12 +200,13 @@ stops(const struct reader *r)
     return atomic_load_explicit(&r->stops, memory_order_relaxed);
 }
 
-/* A free page of the book; BOOK_NONE when the run is over before there is one. */
+/* A free page of the book; TRACE_BUFFER_NONE when the run is over before there is one. */
 static uint32_t
-wait_for_blank(struct reader *r, struct book *book)
+wait_for_slot(struct reader *r, struct trace_buffer *trace_buffer)
 {
     uint32_t page;
-    while ((page = book_blank(book)) == BOOK_NONE && !stops(r)) {
+    while ((page = trace_buffer_reserve(trace_buffer)) == TRACE_BUFFER_NONE &&
+           !stops(r)) {
         atomic_store_explicit(&r->is_primed, true, memory_order_release);
         nanosleep(&(struct timespec){0, REST_NS}, NULL);
     }
@@ -222,29 +225,32 @@ pass_over(struct reader *r, const struct trace_record *record)
 
 /* False when the run is over before there is a place for it. */
 static bool
-write_page(struct reader *r, struct book *book, const struct book_page *made)
+write_page(struct reader *r, struct trace_buffer *trace_buffer,
+           const struct trace_buffer_slot *made)
 {
-    uint32_t page = wait_for_blank(r, book);
-    if (page != BOOK_NONE) {
-        memcpy(&book->pages[page], made, offsetof(struct book_page, key) + made->key_len);
-        book_put(book, page);
+    uint32_t page = wait_for_slot(r, trace_buffer);
+    if (page != TRACE_BUFFER_NONE) {
+        memcpy(&trace_buffer->pages[page], made,
+               offsetof(struct trace_buffer_slot, key) + made->key_len);
+        trace_buffer_commit(trace_buffer, page);
     }
-    return page != BOOK_NONE;
+    return page != TRACE_BUFFER_NONE;
 }
 
 /* One request, or several alike. False when there is no more to be done. */
 static bool
-hand_over(struct reader *r, const struct trace_record *record, struct book_page *made)
+hand_over(struct reader *r, const struct trace_record *record,
+          struct trace_buffer_slot *made)
 {
     put_route(r, record, made);
     if (!is_in_slice(r, made)) {
         return pass_over(r, record);
     }
     put_rest(r, record, made);
-    struct book *book = &r->books[made->route % r->conf.threads];
+    struct trace_buffer *trace_buffer = &r->buffers[made->route % r->conf.threads];
     for (uint32_t i = 0; i < record->repeat && !stops(r); i++) {
         made->at_ns = time_of(r, record);
-        if (!write_page(r, book, made)) {
+        if (!write_page(r, trace_buffer, made)) {
             return false;
         }
     }
@@ -253,7 +259,8 @@ hand_over(struct reader *r, const struct trace_record *record, struct book_page 
 
 /* The set that stores the key, to one thread of each lane. */
 static bool
-hand_over_set(struct reader *r, const struct trace_record *record, struct book_page *made)
+hand_over_set(struct reader *r, const struct trace_record *record,
+              struct trace_buffer_slot *made)
 {
     unsigned lanes = r->run.stock.lanes;
     bool is_good = true;
@@ -262,14 +269,14 @@ hand_over_set(struct reader *r, const struct trace_record *record, struct book_p
     for (unsigned lane = 0; is_good && lane < lanes; lane++) {
         unsigned threads = (r->conf.threads - lane + lanes - 1) / lanes;
         unsigned thread = lane + lanes * (made->route % threads);
-        is_good = write_page(r, &r->books[thread], made);
+        is_good = write_page(r, &r->buffers[thread], made);
     }
     return is_good && !stops(r);
 }
 
 /* What is to be stored of it, if anything. False when there is no more to be done. */
 static bool
-stock(struct reader *r, const struct trace_record *record, struct book_page *made)
+stock(struct reader *r, const struct trace_record *record, struct trace_buffer_slot *made)
 {
     /* The client does not matter: one process stores it. */
     made->route = (uint32_t)(made->hash >> 32);
@@ -293,7 +300,7 @@ stock(struct reader *r, const struct trace_record *record, struct book_page *mad
 static bool
 make_page(struct reader *r, const struct trace_record *record)
 {
-    struct book_page made = {.next = BOOK_NONE};
+    struct trace_buffer_slot made = {.next = TRACE_BUFFER_NONE};
     if (!put_key(r, record, &made)) {
         snprintf(r->err, sizeof r->err,
                  "%s: with its prefix a key is longer than 250 bytes: %.*s",
@@ -345,8 +352,8 @@ reader_main(void *arg)
     struct reader *r = arg;
     look_ahead(r);
     read_all(r);
-    for (unsigned i = 0; i < r->books_len; i++) {
-        book_end(&r->books[i], r->end_ns);
+    for (unsigned i = 0; i < r->buffers_len; i++) {
+        trace_buffer_end(&r->buffers[i], r->end_ns);
     }
     atomic_store_explicit(&r->is_primed, true, memory_order_release);
     return NULL;
@@ -365,10 +372,10 @@ reader_open(struct reader **reader, const struct reader_conf *conf,
     r->conf = *conf;
     r->conf.trace.stop = &r->stops;
     r->prefix_len = strlen(conf->key_prefix);
-    r->books = alloc_zeroed(conf->threads, sizeof *r->books);
+    r->buffers = alloc_zeroed(conf->threads, sizeof *r->buffers);
     pages = pages > READER_PAGES_MIN ? pages : READER_PAGES_MIN;
-    while (r->books_len < conf->threads) {
-        book_init(&r->books[r->books_len++], pages);
+    while (r->buffers_len < conf->threads) {
+        trace_buffer_init(&r->buffers[r->buffers_len++], pages);
     }
     const char *wrong = trace_open(&r->trace, &conf->trace, err);
     if (wrong == NULL && conf->speed > 0 && !trace_has_times(r->trace)) {
@@ -398,21 +405,21 @@ reader_close(struct reader **reader)
     if (r != NULL) {
         struct reader_notes notes;
         (void)!reader_stop(r, &notes);
-        for (unsigned i = 0; i < r->books_len; i++) {
-            book_fini(&r->books[i]);
+        for (unsigned i = 0; i < r->buffers_len; i++) {
+            trace_buffer_fini(&r->buffers[i]);
         }
         keyset_fini(&r->stocked);
-        free(r->books);
+        free(r->buffers);
         free(r);
         *reader = NULL;
     }
 }
 
-struct book *
-reader_book(struct reader *r, unsigned thread)
+struct trace_buffer *
+reader_buffer(struct reader *r, unsigned thread)
 {
-    must(thread < r->books_len);
-    return &r->books[thread];
+    must(thread < r->buffers_len);
+    return &r->buffers[thread];
 }
 
 /* The second look at the file, for what shares a time. */
@@ -448,8 +455,8 @@ begin(struct reader *r, char err[TRACE_ERR_MAX])
     if (r->conf.speed == 0 && r->run.rate > 0) {
         arrivals_init(&r->arrival, &arrivals);
     }
-    for (unsigned i = 0; i < r->books_len; i++) {
-        book_reset(&r->books[i]);
+    for (unsigned i = 0; i < r->buffers_len; i++) {
+        trace_buffer_reset(&r->buffers[i]);
     }
     const char *wrong = trace_open(&r->trace, &r->conf.trace, err);
     return wrong != NULL ? wrong : open_ahead(r, err);

@@ -3,7 +3,7 @@
  *
  * Reads a trace ahead for the threads of a class: on a thread of its own it turns records into
  * requests, with the times when they are meant to start, and hands each to the thread whose
- * connection it belongs to (work/book.h). The main thread calls all of it; sending threads
+ * connection it belongs to (work/trace_buffer.h). The main thread calls all of it; sending threads
  * know the books only.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/arrivals.h"
-#include "loadgen/work/book.h"
+#include "loadgen/work/trace_buffer.h"
 #include "loadgen/work/trace.h"
 
 /* Requests read ahead, of all threads of a class together; and of each at least. */
@@ -80,7 +80,7 @@ must_check const char *reader_open(struct reader **r, const struct reader_conf *
 /* Also of NULL. No sending thread uses a book any more. */
 void reader_close(struct reader **r);
 
-struct book *reader_book(struct reader *r, unsigned thread);
+struct trace_buffer *reader_buffer(struct reader *r, unsigned thread);
 
 /* Begins at the trace's begin. No sending thread is at work, none may be until the reader is
  * primed or, with `stocks`, until this returns. NULL, or a sentence (err). */

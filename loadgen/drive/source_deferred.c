@@ -39,8 +39,8 @@ struct deferred {
 static void
 release(const struct drive *d, uint64_t key)
 {
-    if (unlikely(d->w->book != NULL)) {
-        book_release(d->w->book, key);
+    if (unlikely(d->w->trace_buffer != NULL)) {
+        trace_buffer_release(d->w->trace_buffer, key);
     }
 }
 
@@ -227,7 +227,8 @@ static unsigned
 capacity_of(const struct drive *d)
 {
     /* Of a trace, pages that are held cannot be read ahead into. */
-    unsigned pages = d->w->book != NULL ? d->w->book->count / 2 : SOURCE_DEFERRED_MAX;
+    unsigned pages =
+        d->w->trace_buffer != NULL ? d->w->trace_buffer->count / 2 : SOURCE_DEFERRED_MAX;
     return pages < SOURCE_DEFERRED_MAX ? pages : SOURCE_DEFERRED_MAX;
 }
 

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "loadgen/wire/shard.h"
-#include "loadgen/work/book.h"
+#include "loadgen/work/trace_buffer.h"
 
 /* How often an empty book is looked at. */
 #define DRY_LOOK (200 * NSEC_PER_USEC)
@@ -40,14 +40,14 @@ static const struct {
 };
 static_assert(sizeof wire / sizeof wire[0] == TRACE_VERBS_END, "each verb has its words");
 
-/* Pages that wait for a connection, in order; BOOK_NONE: none. */
+/* Pages that wait for a connection, in order; TRACE_BUFFER_NONE: none. */
 struct waiting {
     uint32_t first, last;
 };
 
 struct replay {
     struct source base;
-    struct book *book;
+    struct trace_buffer *trace_buffer;
     struct waiting *waiting; /* one each connection */
     uint32_t waiting_count;  /* all of them */
     bool *
@@ -61,7 +61,7 @@ struct replay {
 
 /* Always the same for the same route; when servers share the keys, one of the key's server. */
 static struct lconn *
-conn_of(const struct drive *d, const struct book_page *page)
+conn_of(const struct drive *d, const struct trace_buffer_slot *page)
 {
     const struct lset_conf *conf = &d->set->conf;
     unsigned place = page->route / d->conf.threads;
@@ -85,14 +85,16 @@ static nsec_t
 intended_of(const struct replay *r, uint32_t page)
 {
     const struct drive *d = r->base.d;
-    return drive_is_open(d) ? d->window.begin + book_page(r->book, page)->at_ns : 0;
+    return drive_is_open(d)
+               ? d->window.begin + trace_buffer_slot(r->trace_buffer, page)->at_ns
+               : 0;
 }
 
 static void
 send_page(struct replay *r, struct lconn *c, uint32_t page)
 {
     uint64_t key = page;
-    const struct book_page *p = book_page(r->book, page);
+    const struct trace_buffer_slot *p = trace_buffer_slot(r->trace_buffer, page);
     struct request request = {
         .verb = wire[p->verb].verb,
         .keys = &key,
@@ -103,18 +105,18 @@ send_page(struct replay *r, struct lconn *c, uint32_t page)
     sender_count_push(r->base.sender, c);
     sender_make_dirty(r->base.sender, c);
     lconn_push(c, r->base.d->w, &request);
-    book_release(r->book, page); /* the connection holds it now */
+    trace_buffer_release(r->trace_buffer, page); /* the connection holds it now */
 }
 
 static void
 enqueue(struct replay *r, const struct lconn *c, uint32_t page)
 {
     struct waiting *q = waiting_for(r, c);
-    book_page(r->book, page)->next = BOOK_NONE;
-    if (q->first == BOOK_NONE) {
+    trace_buffer_slot(r->trace_buffer, page)->next = TRACE_BUFFER_NONE;
+    if (q->first == TRACE_BUFFER_NONE) {
         q->first = page;
     } else {
-        book_page(r->book, q->last)->next = page;
+        trace_buffer_slot(r->trace_buffer, q->last)->next = page;
     }
     q->last = page;
     r->waiting_count++;
@@ -124,7 +126,7 @@ static uint32_t
 dequeue(struct replay *r, struct waiting *q)
 {
     uint32_t page = q->first;
-    q->first = book_page(r->book, page)->next;
+    q->first = trace_buffer_slot(r->trace_buffer, page)->next;
     r->waiting_count--;
     return page;
 }
@@ -134,7 +136,7 @@ push(struct source *s, struct lconn *c, nsec_t now)
 {
     struct replay *r = (struct replay *)s;
     struct waiting *q = waiting_for(r, c);
-    while (q->first != BOOK_NONE && sender_has_room(s->sender, c) &&
+    while (q->first != TRACE_BUFFER_NONE && sender_has_room(s->sender, c) &&
            drive_sends(s->d, now)) {
         send_page(r, c, dequeue(r, q));
     }
@@ -144,7 +146,7 @@ static void
 room(struct source *s, struct lconn *c)
 {
     struct replay *r = (struct replay *)s;
-    r->has_more = r->has_more || (waiting_for(r, c)->first != BOOK_NONE &&
+    r->has_more = r->has_more || (waiting_for(r, c)->first != TRACE_BUFFER_NONE &&
                                   sender_has_room(s->sender, c));
 }
 
@@ -155,14 +157,14 @@ give_up(struct replay *r, uint32_t page, nsec_t until)
 {
     const struct drive *d = r->base.d;
     drive_give_up(d, &d->counters->unsent, intended_of(r, page), until);
-    book_release(r->book, page);
+    trace_buffer_release(r->trace_buffer, page);
 }
 
 static void
 give_up_waiting(struct replay *r, const struct lconn *c, nsec_t until)
 {
     struct waiting *q = waiting_for(r, c);
-    while (q->first != BOOK_NONE) {
+    while (q->first != TRACE_BUFFER_NONE) {
         give_up(r, dequeue(r, q), until);
     }
 }
@@ -198,8 +200,8 @@ static void
 note_dry(struct replay *r, nsec_t now)
 {
     const struct drive *d = r->base.d;
-    bool is_full = book_held(r->book) > r->book->count / 8 * 7;
-    if (is_full || book_is_done(r->book)) {
+    bool is_full = trace_buffer_used(r->trace_buffer) > r->trace_buffer->count / 8 * 7;
+    if (is_full || trace_buffer_is_done(r->trace_buffer)) {
         return;
     }
     if (!drive_is_open(d) && !r->is_dry) {
@@ -214,7 +216,7 @@ may_take(const struct replay *r, uint32_t page, nsec_t now)
 {
     const struct drive *d = r->base.d;
     if (!drive_is_open(d)) {
-        return drive_sends(d, now) && r->waiting_count < r->book->count / 2;
+        return drive_sends(d, now) && r->waiting_count < r->trace_buffer->count / 2;
     }
     nsec_t intended = intended_of(r, page);
     return intended <= now && intended < d->window.end;
@@ -225,8 +227,8 @@ static void
 take(struct replay *r)
 {
     const struct drive *d = r->base.d;
-    uint32_t page = book_take(r->book);
-    struct lconn *c = conn_of(d, book_page(r->book, page));
+    uint32_t page = trace_buffer_take(r->trace_buffer);
+    struct lconn *c = conn_of(d, trace_buffer_slot(r->trace_buffer, page));
     if (drive_is_open(d)) {
         nsec_t intended = intended_of(r, page);
         drive_count(d, &d->counters->offered, intended);
@@ -237,7 +239,7 @@ take(struct replay *r)
     r->is_dry = false;
     if (unlikely(r->is_gone[c->server])) {
         give_up(r, page, d->window.end);
-    } else if (waiting_for(r, c)->first == BOOK_NONE &&
+    } else if (waiting_for(r, c)->first == TRACE_BUFFER_NONE &&
                sender_has_room(r->base.sender, c)) {
         send_page(r, c, page);
     } else {
@@ -254,12 +256,13 @@ send_due(struct source *s, nsec_t now)
         push(s, &s->d->set->conns[i], now);
     }
     r->has_more = false;
-    for (unsigned i = 0; (page = book_peek(r->book)) != BOOK_NONE && i < TAKE_MAX &&
-                         may_take(r, page, now);
+    for (unsigned i = 0;
+         (page = trace_buffer_peek(r->trace_buffer)) != TRACE_BUFFER_NONE &&
+         i < TAKE_MAX && may_take(r, page, now);
          i++) {
         take(r);
     }
-    if (page == BOOK_NONE) {
+    if (page == TRACE_BUFFER_NONE) {
         note_dry(r, now);
     }
 }
@@ -269,28 +272,28 @@ static bool
 is_done(const struct replay *r)
 {
     const struct sender *sender = r->base.sender;
-    return book_is_done(r->book) && r->waiting_count == 0 && sender->outstanding == 0 &&
-           sender->deferred == 0;
+    return trace_buffer_is_done(r->trace_buffer) && r->waiting_count == 0 &&
+           sender->outstanding == 0 && sender->deferred == 0;
 }
 
 static nsec_t
 next_due(struct source *s)
 {
     const struct replay *r = (struct replay *)s;
-    uint32_t page = book_peek(r->book);
+    uint32_t page = trace_buffer_peek(r->trace_buffer);
     if (r->has_more) {
         return 0;
     }
-    if (page == BOOK_NONE && !book_is_done(r->book)) {
+    if (page == TRACE_BUFFER_NONE && !trace_buffer_is_done(r->trace_buffer)) {
         return drive_now(s->d) + DRY_LOOK;
     }
-    if (page == BOOK_NONE) {
-        return is_done(r) ? s->d->window.begin + r->book->end_ns : ALARMS_NEVER;
+    if (page == TRACE_BUFFER_NONE) {
+        return is_done(r) ? s->d->window.begin + r->trace_buffer->end_ns : ALARMS_NEVER;
     }
     if (drive_is_open(s->d)) {
         return intended_of(r, page);
     }
-    return r->waiting_count < r->book->count / 2 ? 0 : ALARMS_NEVER;
+    return r->waiting_count < r->trace_buffer->count / 2 ? 0 : ALARMS_NEVER;
 }
 
 /* ---- the end --------------------------------------------------------------------------- */
@@ -299,7 +302,7 @@ static bool
 is_over(struct source *s, nsec_t now)
 {
     const struct replay *r = (struct replay *)s;
-    return is_done(r) && now >= s->d->window.begin + r->book->end_ns;
+    return is_done(r) && now >= s->d->window.begin + r->trace_buffer->end_ns;
 }
 
 static void
@@ -310,9 +313,11 @@ end(struct source *s, nsec_t now)
     for (unsigned i = 0; i < s->d->set->count; i++) {
         give_up_waiting(r, &s->d->set->conns[i], now);
     }
-    while (drive_is_open(s->d) && (page = book_peek(r->book)) != BOOK_NONE &&
+    while (drive_is_open(s->d) &&
+           (page = trace_buffer_peek(r->trace_buffer)) != TRACE_BUFFER_NONE &&
            intended_of(r, page) < s->d->window.end) {
-        drive_count(s->d, &s->d->counters->offered, intended_of(r, book_take(r->book)));
+        drive_count(s->d, &s->d->counters->offered,
+                    intended_of(r, trace_buffer_take(r->trace_buffer)));
         give_up(r, page, now);
     }
 }
@@ -344,11 +349,11 @@ source_replay_create(struct drive *d, struct sender *sender)
     unsigned n = d->set->count;
     struct replay *r = alloc_zeroed(1, sizeof *r);
     r->base = (struct source){.ops = &ops, .d = d, .sender = sender};
-    r->book = d->w->book;
+    r->trace_buffer = d->w->trace_buffer;
     r->waiting = alloc_zeroed(n, sizeof *r->waiting);
     r->is_gone = alloc_zeroed(d->set->conf.targets_len, sizeof *r->is_gone);
     for (unsigned i = 0; i < n; i++) {
-        r->waiting[i].first = BOOK_NONE;
+        r->waiting[i].first = TRACE_BUFFER_NONE;
     }
     return &r->base;
 }

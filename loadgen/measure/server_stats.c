@@ -69,7 +69,7 @@ take_line(struct server_sample *sample, const char *line, size_t len)
             memcmp(name, server_stat_names[i], name_len) == 0 &&
             num_double(space + 1, (size_t)(end - space - 1), &value)) {
             sample->values[i] = value;
-            sample->told |= 1U << i;
+            sample->reported |= 1U << i;
         }
     }
 }
@@ -83,7 +83,7 @@ server_sample_parse(struct server_sample *sample, const char *text, size_t len)
         return false;
     }
     memset(sample->values, 0, sizeof sample->values);
-    sample->told = 0;
+    sample->reported = 0;
     const char *end = text + len;
     for (const char *line = text; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
@@ -98,7 +98,7 @@ struct server_evictions
 server_stats_evictions(const struct server_stats *s)
 {
     struct server_evictions e = s->evictions;
-    unsigned told = 0;
+    unsigned reported = 0;
     e.total = 0;
     for (unsigned server = 0; server < s->servers; server++) {
         const struct server_sample *last = NULL;
@@ -106,12 +106,12 @@ server_stats_evictions(const struct server_stats *s)
             last = s->samples[i].server == server ? &s->samples[i] : last;
         }
         if (last != NULL && last->at_s >= s->end_s &&
-            server_stats_has(last->told, STAT_EVICTIONS)) {
-            told++;
+            server_stats_has(last->reported, STAT_EVICTIONS)) {
+            reported++;
             e.total += last->values[STAT_EVICTIONS];
         }
     }
-    e.is_known = told == s->servers;
+    e.is_known = reported == s->servers;
     return e;
 }
 
@@ -130,8 +130,8 @@ server_stats_change(const struct server_stats *s)
         if (first == last || last->at_s <= first->at_s) {
             continue;
         }
-        change.told = (change.servers > 0 ? change.told : SERVER_STATS_ALL) &
-                      first->told & last->told;
+        change.reported = (change.servers > 0 ? change.reported : SERVER_STATS_ALL) &
+                          first->reported & last->reported;
         change.servers++;
         for (unsigned i = 0; i < SERVER_STATS; i++) {
             change.before[i] += first->values[i];
@@ -152,7 +152,8 @@ server_stats_change(const struct server_stats *s)
 struct server_settings *
 server_settings_create(unsigned servers)
 {
-    struct server_settings *s = alloc_zeroed(1, sizeof *s + servers * sizeof s->told[0]);
+    struct server_settings *s =
+        alloc_zeroed(1, sizeof *s + servers * sizeof s->reported[0]);
     s->users = 1;
     s->servers = servers;
     return s;
@@ -176,8 +177,8 @@ server_settings_release(struct server_settings **s)
         return;
     }
     for (unsigned i = 0; i < all->servers; i++) {
-        free(all->told[i].settings);
-        free(all->told[i].text);
+        free(all->reported[i].settings);
+        free(all->reported[i].text);
     }
     free(all);
 }
@@ -223,17 +224,17 @@ server_settings_take(struct server_settings *s, unsigned server, const char *tex
                      size_t len)
 {
     size_t lines;
-    must(server < s->servers && s->told[server].text == NULL);
+    must(server < s->servers && s->reported[server].text == NULL);
     if (!is_whole(text, len, &lines)) {
         return false;
     }
     if (memchr(text, '\0', len) != NULL) {
         return true;
     }
-    struct server_told *t = &s->told[server];
+    struct server_report *t = &s->reported[server];
     char *line = alloc_checked(strndup(text, len));
     struct server_setting *settings = alloc_zeroed(lines, sizeof *settings);
-    *t = (struct server_told){.settings = settings, .text = line};
+    *t = (struct server_report){.settings = settings, .text = line};
     char *next = cut(line);
     if (begins(line, next, TOLD_VERSION)) {
         t->version = line + sizeof TOLD_VERSION - 1;
@@ -251,10 +252,10 @@ server_settings_take(struct server_settings *s, unsigned server, const char *tex
 }
 
 bool
-server_settings_are_told(const struct server_settings *s)
+server_settings_are_known(const struct server_settings *s)
 {
     for (unsigned i = 0; s != NULL && i < s->servers; i++) {
-        if (s->told[i].version != NULL || s->told[i].len > 0) {
+        if (s->reported[i].version != NULL || s->reported[i].len > 0) {
             return true;
         }
     }

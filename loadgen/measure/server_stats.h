@@ -32,14 +32,14 @@ struct server_sample {
     unsigned server;
     double at_s;                 /* when it was asked for, from the start of the window */
     double values[SERVER_STATS]; /* 0: the server does not tell */
-    unsigned told;               /* a bit each, of those that it does tell */
+    unsigned reported;           /* a bit each, of those that it does tell */
 };
 
 #define SERVER_STATS_ALL ((1U << SERVER_STATS) - 1)
 static inline bool
-server_stats_has(unsigned told, enum server_stat stat)
+server_stats_has(unsigned reported, enum server_stat stat)
 {
-    return (told >> stat & 1) != 0;
+    return (reported >> stat & 1) != 0;
 }
 
 /* Items that servers have thrown out to make room. */
@@ -67,8 +67,8 @@ must_check bool server_sample_parse(struct server_sample *sample, const char *te
 
 /* Sums over servers of the first and the last sample of each with two at least. */
 struct server_change {
-    unsigned servers; /* so many */
-    unsigned told;    /* by all of them, both times */
+    unsigned servers;  /* so many */
+    unsigned reported; /* by all of them, both times */
     double before[SERVER_STATS], after[SERVER_STATS];
     double cpu; /* of one core, between the two, all servers together */
 };
@@ -87,7 +87,7 @@ struct server_setting {
 };
 
 /* By one server; all zero: it said nothing. */
-struct server_told {
+struct server_report {
     const char *version;             /* NULL: not told */
     struct server_setting *settings; /* in the server's order */
     size_t len;
@@ -97,7 +97,7 @@ struct server_told {
 struct server_settings {
     unsigned users;
     unsigned servers;
-    struct server_told told[];
+    struct server_report reported[];
 };
 
 /* With one user. */
@@ -112,4 +112,4 @@ void server_settings_release(struct server_settings **s);
 must_check bool server_settings_take(struct server_settings *s, unsigned server,
                                      const char *text, size_t len);
 /* Whether a server told anything. Also of NULL: no. */
-bool server_settings_are_told(const struct server_settings *s);
+bool server_settings_are_known(const struct server_settings *s);

@@ -21,7 +21,7 @@ report_stats_text(const struct server_stats *s, FILE *out)
         return;
     }
     const struct {
-        unsigned told;
+        unsigned reported;
         const char *what, *unit;
         double value;
         int digits;
@@ -35,7 +35,7 @@ report_stats_text(const struct server_stats *s, FILE *out)
     };
     const char *before = "Server stats = ";
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if ((c.told & parts[i].told) == parts[i].told) {
+        if ((c.reported & parts[i].reported) == parts[i].reported) {
             fprintf(out, "%s%s%.*f%s", before, parts[i].what, parts[i].digits,
                     parts[i].value, parts[i].unit);
             before = ", ";
@@ -49,11 +49,11 @@ report_stats_text(const struct server_stats *s, FILE *out)
 }
 
 static void
-write_values(struct json *j, const double values[SERVER_STATS], unsigned told)
+write_values(struct json *j, const double values[SERVER_STATS], unsigned reported)
 {
     for (unsigned i = 0; i < SERVER_STATS; i++) {
-        json_put(
-            j, JSON_IF(server_stats_has(told, i), JSON(server_stat_names[i], values[i])));
+        json_put(j, JSON_IF(server_stats_has(reported, i),
+                            JSON(server_stat_names[i], values[i])));
     }
 }
 
@@ -68,12 +68,12 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
     json_open(j, "server_stats", '{');
     json_put(j, JSON("servers", c.servers));
     if (c.servers > 0) {
-        json_put(j, JSON_IF((c.told & TOLD_CPU) == TOLD_CPU, JSON("cpu", c.cpu)));
+        json_put(j, JSON_IF((c.reported & TOLD_CPU) == TOLD_CPU, JSON("cpu", c.cpu)));
         json_open(j, "before", '{');
-        write_values(j, c.before, c.told);
+        write_values(j, c.before, c.reported);
         json_close(j, '}');
         json_open(j, "after", '{');
-        write_values(j, c.after, c.told);
+        write_values(j, c.after, c.reported);
         json_close(j, '}');
     }
     json_open(j, "series", '[');
@@ -81,7 +81,7 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
         const struct server_sample *sample = &s->samples[i];
         json_open(j, NULL, '{');
         json_put(j, JSON("server", names[sample->server]), JSON("at", sample->at_s));
-        write_values(j, sample->values, sample->told);
+        write_values(j, sample->values, sample->reported);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -90,7 +90,7 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
 
 /* Bytes that are no text do not reach a terminal. */
 static void
-print_told(const char *server, const char *name, const char *value, FILE *out)
+print_reported(const char *server, const char *name, const char *value, FILE *out)
 {
     if (strstr(server, TABLE_LETTERS) != NULL || strstr(name, TABLE_LETTERS) != NULL ||
         strstr(value, TABLE_LETTERS) != NULL) {
@@ -110,12 +110,12 @@ void
 report_settings_text(const struct server_settings *s, const char *const *names, FILE *out)
 {
     for (unsigned i = 0; s != NULL && i < s->servers; i++) {
-        const struct server_told *t = &s->told[i];
+        const struct server_report *t = &s->reported[i];
         if (t->version != NULL) {
-            print_told(names[i], "version", t->version, out);
+            print_reported(names[i], "version", t->version, out);
         }
         for (size_t k = 0; k < t->len; k++) {
-            print_told(names[i], t->settings[k].name, t->settings[k].value, out);
+            print_reported(names[i], t->settings[k].name, t->settings[k].value, out);
         }
     }
 }
@@ -124,12 +124,12 @@ void
 report_settings_json(const struct server_settings *s, const char *const *names,
                      struct json *j)
 {
-    if (!server_settings_are_told(s)) {
+    if (!server_settings_are_known(s)) {
         return;
     }
     json_open(j, "settings", '[');
     for (unsigned i = 0; i < s->servers; i++) {
-        const struct server_told *t = &s->told[i];
+        const struct server_report *t = &s->reported[i];
         json_open(j, NULL, '{');
         json_put(j, JSON("server", names[i]),
                  JSON_IF(t->version != NULL, JSON("version", t->version)));

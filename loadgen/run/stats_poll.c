@@ -258,7 +258,7 @@ stats_poll_load_ends(struct stats_poll *q)
     ask_once(q);
     struct server_change change = server_stats_change(q->stats);
     q->evictions.knows_loading =
-        change.servers == q->len && server_stats_has(change.told, STAT_EVICTIONS);
+        change.servers == q->len && server_stats_has(change.reported, STAT_EVICTIONS);
     q->evictions.loading =
         fmax(0, change.after[STAT_EVICTIONS] - change.before[STAT_EVICTIONS]);
 }

@@ -30,7 +30,7 @@ trace_feed_open(struct trace_feed *t, const struct lclass *c, const struct workl
     t->workloads = alloc_zeroed(threads, sizeof *t->workloads);
     for (unsigned i = 0; i < threads; i++) {
         t->workloads[i] = *w;
-        t->workloads[i].book = reader_book(t->reader, i);
+        t->workloads[i].trace_buffer = reader_buffer(t->reader, i);
     }
     return NULL;
 }

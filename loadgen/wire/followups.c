@@ -16,7 +16,8 @@ has_followups(const struct workload *w)
 void
 followups_init(struct followups *q, const struct workload *w, unsigned requests)
 {
-    *q = (struct followups){.book = w->book, .room = requests * w->keys_max};
+    *q = (struct followups){.trace_buffer = w->trace_buffer,
+                            .room = requests * w->keys_max};
     q->cap = has_followups(w) ? q->room * (w->conf.defers ? 2 : 1) : 0;
     q->ring = alloc_zeroed(q->cap, sizeof *q->ring);
     q->missed_room = w->conf.defers ? w->keys_max : 0;
@@ -34,11 +35,11 @@ followups_fini(struct followups *q)
 void
 followups_reset(struct followups *q)
 {
-    while (unlikely(q->book != NULL) && q->count > 0) {
+    while (unlikely(q->trace_buffer != NULL) && q->count > 0) {
         followups_pop(q);
     }
-    while (unlikely(q->book != NULL) && q->missed_count > 0) {
-        book_release(q->book, q->missed[--q->missed_count].key);
+    while (unlikely(q->trace_buffer != NULL) && q->missed_count > 0) {
+        trace_buffer_release(q->trace_buffer, q->missed[--q->missed_count].key);
     }
     q->head = q->count = q->missed_count = q->stale = 0;
 }
@@ -49,15 +50,15 @@ followups_add(struct followups *q, const struct workload *w, struct followup nex
     must(q->count < q->cap);
     unsigned at = (q->head + q->count++) % q->cap;
     q->ring[at] = next;
-    workload_hold(w, next.key);
+    workload_get_key(w, next.key);
 }
 
 void
 followups_pop(struct followups *q)
 {
     must(q->count > 0);
-    if (unlikely(q->book != NULL)) {
-        book_release(q->book, q->ring[q->head].key);
+    if (unlikely(q->trace_buffer != NULL)) {
+        trace_buffer_release(q->trace_buffer, q->ring[q->head].key);
     }
     q->head = (q->head + 1) % q->cap;
     q->count--;
@@ -68,5 +69,5 @@ followups_miss(struct followups *q, const struct workload *w, struct missed miss
 {
     must(q->missed_count < q->missed_room);
     q->missed[q->missed_count++] = missed;
-    workload_hold(w, missed.key);
+    workload_get_key(w, missed.key);
 }

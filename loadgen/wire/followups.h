@@ -39,14 +39,15 @@ struct missed {
 };
 
 struct followups {
-    struct book *book; /* whose pages the keys are, held while needed; NULL: numbers */
+    struct trace_buffer
+        *trace_buffer; /* whose pages the keys are, held while needed; NULL: numbers */
 
     /* Sent before anything else, so that it never holds more than the keys of all gets on
      * their way: `room`; and as many that were deferred. */
     struct followup *ring;
     unsigned room, cap, head, count;
 
-    /* What the caller empties: of each entry it has the key (book_release). */
+    /* What the caller empties: of each entry it has the key (trace_buffer_release). */
     struct missed *missed;
     unsigned missed_room, missed_count;
     unsigned stale; /* values that were out of date */

@@ -19,7 +19,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         .auth = conf->auth,
         .target = conf->target,
         .server = conf->server,
-        .book = w->book,
+        .trace_buffer = w->trace_buffer,
         .capacity = conf->capacity,
         .keys_max = w->keys_max,
         .request_max = request_len_max(w) + DGRAM_HEADER,
@@ -59,7 +59,7 @@ lconn_down(struct lconn *c)
     struct request_op op;
     link_close(&c->link);
     c->state = LCONN_DOWN;
-    while (unlikely(c->book != NULL) && lconn_take_op(c, &op)) {
+    while (unlikely(c->trace_buffer != NULL) && lconn_take_op(c, &op)) {
         /* its key is released */
     }
     c->head = c->count = c->fresh = c->issued = 0;
@@ -110,7 +110,7 @@ push(struct lconn *c, const struct workload *w, const struct request *r)
     for (unsigned i = 1; i < r->count; i++) {
         keys[i] = r->keys[i];
     }
-    workload_hold(w, r->keys[0]);
+    workload_get_key(w, r->keys[0]);
     c->count++;
     c->fresh++;
     char *begin = c->out + c->out_len, *p = begin;
@@ -179,8 +179,8 @@ lconn_oldest(const struct lconn *c)
 static void
 drop_oldest(struct lconn *c)
 {
-    if (unlikely(c->book != NULL) && c->ops[c->head].keys > 0) {
-        book_release(c->book, keys_at(c, c->head)[0]);
+    if (unlikely(c->trace_buffer != NULL) && c->ops[c->head].keys > 0) {
+        trace_buffer_release(c->trace_buffer, keys_at(c, c->head)[0]);
     }
     c->head = slot(c, 1);
     c->count--;
@@ -314,8 +314,8 @@ lconn_give_up(struct lconn *c, nsec_t limit, struct request_op *op, uint64_t *ke
 }
 
 bool
-lconn_ask_again(struct lconn *c, const struct workload *w, const struct lconn_patience *p,
-                nsec_t now)
+lconn_retransmit(struct lconn *c, const struct workload *w, const struct lconn_timeout *p,
+                 nsec_t now)
 {
     for (unsigned i = 0; i < c->count - c->fresh; i++) {
         const struct request_op *op = &c->ops[slot(c, i)];

@@ -45,7 +45,8 @@ struct lconn {
     uint64_t *keys; /* keys_max for each op */
     unsigned capacity, head, count, fresh, issued;
     unsigned keys_max;
-    struct book *book; /* whose pages the keys are, held while needed; NULL: numbers */
+    struct trace_buffer
+        *trace_buffer; /* whose pages the keys are, held while needed; NULL: numbers */
 
     /* out[sent..len) is to be sent. */
     char *out;
@@ -137,14 +138,14 @@ must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct request_op *
                               uint64_t *key);
 /* How long an answer is waited for before a request is sent again: `first`, then twice as
  * long each time, `most` at most. */
-struct lconn_patience {
+struct lconn_timeout {
     nsec_t first, most;
 };
 /* Datagrams: pushes a request of one key again that has waited so long, under the id that it
  * has: what answers it once answers it. Its `tries` count how often that was done. False when
  * there is none. Needs room for its bytes, as lconn_push does. */
-must_check bool lconn_ask_again(struct lconn *c, const struct workload *w,
-                                const struct lconn_patience *p, nsec_t now);
+must_check bool lconn_retransmit(struct lconn *c, const struct workload *w,
+                                 const struct lconn_timeout *p, nsec_t now);
 /* Removes the oldest request; false when there is none. */
 bool lconn_take_op(struct lconn *c, struct request_op *op);
 

@@ -126,7 +126,7 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
     if (c->is_framed && c->request_max > DGRAM_REQUEST_MAX) {
         snprintf(
             err, err_len,
-            conf.workload->book != NULL
+            conf.workload->trace_buffer != NULL
                 ? "%s: a trace is not sent in datagrams, which values may not fit into"
                 : "%s: values do not fit into datagrams",
             t->name);

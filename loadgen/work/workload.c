@@ -145,8 +145,8 @@ workload_put_key(const struct workload *w, uint64_t key, char *dst)
         num_put_padded(dst + w->stem_len, key);
         return w->key_len;
     }
-    if (unlikely(w->book != NULL)) {
-        const struct book_page *page = book_page(w->book, key);
+    if (unlikely(w->trace_buffer != NULL)) {
+        const struct trace_buffer_slot *page = trace_buffer_slot(w->trace_buffer, key);
         memcpy(dst, page->key, page->key_len);
         return page->key_len;
     }
@@ -175,8 +175,8 @@ workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t
 size_t
 workload_value_len(const struct workload *w, uint64_t key)
 {
-    if (unlikely(w->book != NULL)) {
-        return book_page(w->book, key)->value_len;
+    if (unlikely(w->trace_buffer != NULL)) {
+        return trace_buffer_slot(w->trace_buffer, key)->value_len;
     }
     if (workload_is_counter(w, key)) {
         return WORKLOAD_COUNTER_LEN;
@@ -188,7 +188,7 @@ size_t
 workload_set_len(const struct workload *w, uint64_t key, uint64_t salt)
 {
     const struct dist *size = &w->conf.value_size;
-    if (likely(!w->conf.sizes_per_set) || w->book != NULL ||
+    if (likely(!w->conf.sizes_per_set) || w->trace_buffer != NULL ||
         workload_is_counter(w, key)) {
         return workload_value_len(w, key);
     }
@@ -206,8 +206,8 @@ workload_drift(const struct workload *w, uint64_t elapsed_ns)
 int32_t
 workload_expiry(const struct workload *w, uint64_t key)
 {
-    if (unlikely(w->book != NULL)) {
-        const struct book_page *page = book_page(w->book, key);
+    if (unlikely(w->trace_buffer != NULL)) {
+        const struct trace_buffer_slot *page = trace_buffer_slot(w->trace_buffer, key);
         if (page->ttl > 0) {
             return page->ttl;
         }
@@ -254,8 +254,8 @@ workload_value(const struct workload *w, uint64_t key)
     if (workload_is_counter(w, key)) {
         return counter;
     }
-    if (unlikely(w->book != NULL)) {
-        const struct book_page *page = book_page(w->book, key);
+    if (unlikely(w->trace_buffer != NULL)) {
+        const struct trace_buffer_slot *page = trace_buffer_slot(w->trace_buffer, key);
         if (page->value_len <= WORKLOAD_TRACE_DIGITS) {
             return trace_digits + WORKLOAD_TRACE_DIGITS - page->value_len;
         }

@@ -15,7 +15,7 @@
 
 #include "base/must.h"
 #include "base/rng.h"
-#include "loadgen/work/book.h"
+#include "loadgen/work/trace_buffer.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/mix.h"
 #include "loadgen/work/popularity.h"
@@ -93,7 +93,7 @@ struct workload {
     bool has_odds;          /* some keys are none of the records */
     uint64_t counter_every; /* keys divisible by it hold counters; 0: none does */
     char *content;          /* all values are parts of it */
-    struct book *book;      /* keys are its pages; NULL: they are numbers */
+    struct trace_buffer *trace_buffer; /* keys are its pages; NULL: they are numbers */
 };
 
 /* NULL, or a sentence saying what is wrong. key_prefix must live as long as w. */
@@ -138,10 +138,10 @@ workload_is_absent(uint64_t key)
 
 /* While something needs the key. */
 static inline void
-workload_hold(const struct workload *w, uint64_t key)
+workload_get_key(const struct workload *w, uint64_t key)
 {
-    if (unlikely(w->book != NULL)) {
-        book_hold(w->book, key);
+    if (unlikely(w->trace_buffer != NULL)) {
+        trace_buffer_get(w->trace_buffer, key);
     }
 }
 
@@ -150,8 +150,9 @@ workload_hold(const struct workload *w, uint64_t key)
 static inline bool
 workload_can_fill(const struct workload *w, uint64_t key)
 {
-    return likely(w->book == NULL) ? !workload_is_absent(key)
-                                   : book_page(w->book, key)->value_len > 0;
+    return likely(w->trace_buffer == NULL)
+               ? !workload_is_absent(key)
+               : trace_buffer_slot(w->trace_buffer, key)->value_len > 0;
 }
 
 /* Writes the key's text, at most WORKLOAD_KEY_MAX bytes; returns its length. */

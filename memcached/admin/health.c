@@ -31,7 +31,7 @@ health_second(struct admin_view *view)
     struct health *h = view->health;
     uint32_t now = clock_rel(clock_now());
     for (unsigned i = 0; i < h->count; i++) {
-        if (worker_prod(&view->stats->workers[i])) {
+        if (worker_ping(&view->stats->workers[i])) {
             h->alive_at[i] = now;
         }
     }

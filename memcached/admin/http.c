@@ -496,11 +496,11 @@ bind_all(struct http *h, const char *where, unsigned socket_mode, char *err,
 {
     size_t prefix = strlen(SETTINGS_ADMIN_UNIX);
     if (strncmp(where, SETTINGS_ADMIN_UNIX, prefix) != 0) {
-        struct hosts_ask ask = {.list = where,
-                                .socket_type = SOCK_STREAM,
-                                .protocol = "TCP",
-                                .bind = bind_address,
-                                .ctx = h};
+        struct hosts_spec ask = {.list = where,
+                                 .socket_type = SOCK_STREAM,
+                                 .protocol = "TCP",
+                                 .bind = bind_address,
+                                 .ctx = h};
         return hosts_bind(&ask, err, err_len);
     }
     int fd = unix_listen(where + prefix, socket_mode, BACKLOG, "--admin", &h->file, err,

@@ -67,7 +67,7 @@ publish_crowded(const struct balancer *b)
         if (!c->has_changed) {
             continue;
         }
-        steer_map_shun(&b->shared->steer, i, c->is_crowded);
+        steer_map_exclude(&b->shared->steer, i, c->is_crowded);
         log_write(LOG_WARNING,
                   "balance: CPU %d of worker %u is %s (others use %.0f %% of it)",
                   b->samples[i].cpu, i, c->is_crowded ? "crowded" : "free again",

@@ -34,7 +34,7 @@ arm(struct core *k)
 {
     struct admission *a = &k->admission;
     nsec_t due = limiter_due(&a->limits, k->now);
-    nsec_t earliest = k->now + limiter_nap(a->limits.shared);
+    nsec_t earliest = k->now + limiter_sleep_least(a->limits.shared);
     nsec_t when = due > earliest ? due : earliest;
     if (!a->is_armed || when < a->wake_at) {
         a->is_armed = true;
@@ -176,9 +176,9 @@ admission_wants_delay(struct core *k)
 }
 
 nsec_t
-admission_hold_ns(const struct core *k, enum req_class class)
+admission_coalesce_ns(const struct core *k, enum req_class class)
 {
-    return slo_hold_ns(&k->admission.slo, class);
+    return slo_coalesce_ns(&k->admission.slo, class);
 }
 
 /* ---- waiting for tokens ---------------------------------------------------------------- */
@@ -217,7 +217,7 @@ is_round_due(struct core *k)
         return true;
     }
     nsec_t due = limiter_due(&a->limits, k->now);
-    return due < k->now && k->now - due >= limiter_nap(a->limits.shared) / 2;
+    return due < k->now && k->now - due >= limiter_sleep_least(a->limits.shared) / 2;
 }
 
 /* A client that has gone loses its place: its tokens are the next one's. */

@@ -85,7 +85,7 @@ void admission_observe(struct core *k, enum req_class class, nsec_t wait, nsec_t
 /* Input is about to be read: is it worth while to measure how long it has waited? */
 must_check bool admission_wants_delay(struct core *k);
 /* For how long a reply that refuses a request of the class may be kept. */
-nsec_t admission_hold_ns(const struct core *k, enum req_class class);
+nsec_t admission_coalesce_ns(const struct core *k, enum req_class class);
 
 /* The request waits no more. */
 void admission_leave(struct core *k, struct ticket *t);

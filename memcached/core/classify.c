@@ -34,15 +34,16 @@ declared_class(const struct class_rules *rules, const struct session *s)
 }
 
 enum req_class
-classify_request(const struct core_shared *shared, const struct session *s, bool *is_told)
+classify_request(const struct core_shared *shared, const struct session *s,
+                 bool *is_declared)
 {
     const struct class_conf *conf = &shared->classes;
     struct session_facts facts = session_facts(s);
     enum req_class class = facts.is_control || !conf->is_on
                                ? CLASS_NONE
                                : declared_class(&shared->class_rules, s);
-    *is_told = class != CLASS_NONE;
-    if (!*is_told) {
+    *is_declared = class != CLASS_NONE;
+    if (!*is_declared) {
         struct class_traits traits = {.is_control = facts.is_control,
                                       .is_write = facts.is_write,
                                       .keys = facts.keys,
@@ -55,10 +56,10 @@ classify_request(const struct core_shared *shared, const struct session *s, bool
 
 enum req_class
 classify_account(struct core *k, const struct session *s, enum req_class class,
-                 bool is_told, enum session_ran ran, size_t bytes)
+                 bool is_declared, enum session_ran ran, size_t bytes)
 {
     bool is_done = ran == RAN_DONE && !s->is_open;
-    if (class == CLASS_SMALL && !is_told && bytes > k->shared->classes.bulk_bytes) {
+    if (class == CLASS_SMALL && !is_declared && bytes > k->shared->classes.bulk_bytes) {
         class = CLASS_BULK;
     }
     if (is_done) {

@@ -25,9 +25,9 @@ uint8_t classify_place(const struct class_rules *rules, const uint8_t *ip,
                        enum req_class listener);
 /* The class of the request at the head. *is_told: it was declared, not judged. */
 enum req_class classify_request(const struct core_shared *shared, const struct session *s,
-                                bool *is_told);
+                                bool *is_declared);
 /* Counts what has just run, which made so many bytes of output, as the class that it turned
  * out to be of; that is returned. */
 enum req_class classify_account(struct core *k, const struct session *s,
-                                enum req_class class, bool is_told, enum session_ran ran,
-                                size_t bytes);
+                                enum req_class class, bool is_declared,
+                                enum session_ran ran, size_t bytes);

@@ -34,7 +34,7 @@ static bool
 is_over(const struct pump *p)
 {
     const struct core *k = p->core;
-    return k->now - p->coalesced.since >= admission_hold_ns(k, p->coalesced.class);
+    return k->now - p->coalesced.since >= admission_coalesce_ns(k, p->coalesced.class);
 }
 
 bool

@@ -30,7 +30,7 @@ bool
 latency_init(struct latency *l)
 {
     bool is_good = true;
-    *l = (struct latency){.who = NULL};
+    *l = (struct latency){.followed = NULL};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         is_good = create(l->stages[c]) && create(l->refused[c]) && is_good;
     }
@@ -49,9 +49,9 @@ latency_fini(struct latency *l)
 }
 
 void
-latency_begin(struct latency *l, const void *who, nsec_t ready_at)
+latency_begin(struct latency *l, const void *followed, nsec_t ready_at)
 {
-    l->who = who;
+    l->followed = followed;
     l->ready_at = ready_at;
     l->is_read = false;
     l->is_refused = false;
@@ -76,7 +76,7 @@ void
 latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now)
 {
     struct hist *const *stages = l->is_refused ? l->refused[class] : l->stages[class];
-    l->who = NULL;
+    l->followed = NULL;
     if (!l->is_read) {
         return;
     }

@@ -34,7 +34,7 @@ enum latency_stage {
 };
 
 struct latency {
-    const void *who; /* the connection or UDP flow that is followed; NULL: none */
+    const void *followed; /* the connection or UDP flow that is followed; NULL: none */
     nsec_t ready_at, read_at;
     struct sojourn sojourn;
     nsec_t read_ns;
@@ -51,25 +51,25 @@ must_check bool latency_init(struct latency *l);
 void latency_fini(struct latency *l);
 
 /* Follows the next read of this connection or flow; its socket was reported at ready_at. */
-void latency_begin(struct latency *l, const void *who, nsec_t ready_at);
+void latency_begin(struct latency *l, const void *followed, nsec_t ready_at);
 /* The read began with these times, and has ended with some input at `now`. */
 void latency_read(struct latency *l, struct sojourn_times *times, nsec_t now);
 /* Its reply is written from `begin` on, until now. */
 void latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now);
 /* Forgets the request, if it is that one's: it has no reply. */
 static inline void
-latency_forget(struct latency *l, const void *who)
+latency_forget(struct latency *l, const void *followed)
 {
-    if (l->who == who) {
-        l->who = NULL;
+    if (l->followed == followed) {
+        l->followed = NULL;
     }
 }
 
 /* The request is refused, if it is that one's that is followed. */
 static inline void
-latency_refuse(struct latency *l, const void *who)
+latency_refuse(struct latency *l, const void *followed)
 {
-    l->is_refused |= l->who == who;
+    l->is_refused |= l->followed == followed;
 }
 
 const char *latency_stage_name(enum latency_stage stage);

@@ -58,9 +58,9 @@ classify(struct pump *p)
     enum req_class class = CLASS_SMALL;
     if (likely(session_is_get(&p->session, shared->classes.bulk_keys) &&
                p->session.declared == 0 && shared->class_rules.key_count == 0)) {
-        p->is_class_told = false;
+        p->is_class_declared = false;
     } else {
-        class = classify_request(shared, &p->session, &p->is_class_told);
+        class = classify_request(shared, &p->session, &p->is_class_declared);
     }
     p->history.class = (uint8_t) class;
     return class;
@@ -79,7 +79,7 @@ account(struct pump *p, struct turn *turn, enum session_ran ran, size_t bytes)
                p->session.req.family != FAMILY_STORE)) {
         core_account(k, CLASS_SMALL, bytes, true);
     } else {
-        class = classify_account(k, &p->session, class, p->is_class_told, ran, bytes);
+        class = classify_account(k, &p->session, class, p->is_class_declared, ran, bytes);
         p->history.class = (uint8_t) class;
     }
     turn->has_guest |= class_is_inline(class);
@@ -284,7 +284,7 @@ static bool
 is_next_anyway(const struct core *k, const struct turn *turn)
 {
     return turn->is_alone && !turn->has_run && k->queue.sched.length == 0 &&
-           core_admits_most(k) && k->budget.bytes == 0 && k->latency.who == NULL;
+           core_admits_most(k) && k->budget.bytes == 0 && k->latency.followed == NULL;
 }
 
 enum pump_end
@@ -308,11 +308,11 @@ pump_run(struct pump *p, struct turn *turn)
         }
     }
     bool is_next =
-        class <= CLASS_WRITE && !p->is_class_told && is_next_anyway(p->core, turn);
+        class <= CLASS_WRITE && !p->is_class_declared && is_next_anyway(p->core, turn);
     if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane && !is_next) {
         return PUMP_DEFER;
     }
-    bool may_be_late = class_is_inline(turn->lane) && !p->is_class_told && !is_next;
+    bool may_be_late = class_is_inline(turn->lane) && !p->is_class_declared && !is_next;
     turn->has_run = true;
     struct session_limits limits = {
         .keys = KEYS_PER_RUN,
@@ -330,7 +330,7 @@ pump_run(struct pump *p, struct turn *turn)
 static bool
 is_neutral(const struct core *k)
 {
-    return core_admits_most(k) && k->budget.bytes == 0 && k->latency.who == NULL &&
+    return core_admits_most(k) && k->budget.bytes == 0 && k->latency.followed == NULL &&
            k->shared->class_rules.key_count == 0 && !k->env.looks_closer &&
            !k->is_draining && !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
 }

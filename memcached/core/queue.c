@@ -57,7 +57,7 @@ bool
 queue_end_inline(struct core *k, const struct turn *turn)
 {
     if (turn->has_guest) {
-        pace_greet(&k->queue.pace, k->pass.woke_at);
+        pace_note_inline(&k->queue.pace, k->pass.woke_at);
     }
     return unlikely(k->queue.sched.length > 0) && has_served_enough(k);
 }

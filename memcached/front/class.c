@@ -135,7 +135,7 @@ show_class(struct stats *st, struct sink *sink, enum req_class class, struct his
 }
 
 static enum reply
-show_classes(struct stats *st, const struct stats_ask *ask)
+show_classes(struct stats *st, const struct stats_query *ask)
 {
     struct hist *sum = hist_create(CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS);
     if (sum == NULL) {

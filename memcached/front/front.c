@@ -316,7 +316,7 @@ front_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
         stats_show_general(ctx, now, sink);
         return REPLY_END;
     }
-    struct stats_ask ask = {words + 1, count - 1, now, place, sink};
+    struct stats_query ask = {words + 1, count - 1, now, place, sink};
     for (size_t i = 0; i < FRONTS; i++) {
         for (size_t k = 0; k < fronts[i]->group_count; k++) {
             if (req_word_is(words[0], fronts[i]->groups[k].name)) {

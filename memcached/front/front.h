@@ -54,7 +54,7 @@ struct qos_row {
 };
 
 /* A question for statistics; the answer may be told in pieces, as the hooks of serve/env.h. */
-struct stats_ask {
+struct stats_query {
     const struct slice *words; /* behind the group's name */
     unsigned count;
     uint32_t now;
@@ -65,7 +65,7 @@ struct stats_ask {
 /* "stats NAME". Returns the closing reply, NONE when it is to be called again. Any worker. */
 struct stats_group {
     const char *name;
-    enum reply (*show)(struct stats *st, const struct stats_ask *ask);
+    enum reply (*show)(struct stats *st, const struct stats_query *ask);
 };
 
 /* A counter of each worker that is told as the sum of all. */

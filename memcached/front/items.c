@@ -37,7 +37,7 @@ add_prefix(void *ctx, const char *line, size_t len)
 }
 
 static enum reply
-dump_detail(struct stats *st, const struct stats_ask *ask)
+dump_detail(struct stats *st, const struct stats_query *ask)
 {
     struct lines lines = {.len = 0};
     bool has_more = prefixes_tell(st->shared->prefixes, &ask->place->at,
@@ -47,7 +47,7 @@ dump_detail(struct stats *st, const struct stats_ask *ask)
 }
 
 static enum reply
-show_detail(struct stats *st, const struct stats_ask *ask)
+show_detail(struct stats *st, const struct stats_query *ask)
 {
     bool is_on = ask->count > 0 && req_word_is(ask->words[0], "on");
     if (!st->settings->serve.allows_dump &&
@@ -99,7 +99,7 @@ show_item(void *ctx, const struct item *item)
 
 /* NONE: the listing has begun. */
 static enum reply
-begin_cachedump(struct stats *st, const struct stats_ask *ask)
+begin_cachedump(struct stats *st, const struct stats_query *ask)
 {
     const struct slice *words = ask->words;
     uint32_t class_id;
@@ -128,7 +128,7 @@ begin_cachedump(struct stats *st, const struct stats_ask *ask)
 }
 
 static enum reply
-show_cachedump(struct stats *st, const struct stats_ask *ask)
+show_cachedump(struct stats *st, const struct stats_query *ask)
 {
     enum reply reply = ask->place->at == 0 ? begin_cachedump(st, ask) : REPLY_NONE;
     if (reply != REPLY_NONE) {
@@ -155,7 +155,7 @@ show_size(void *ctx, uint64_t size, uint64_t count)
 }
 
 static enum reply
-show_sizes(struct stats *st, const struct stats_ask *ask)
+show_sizes(struct stats *st, const struct stats_query *ask)
 {
     struct store *store = st->shared->store;
     if (ask->place->at == 0 && !store_is_tracking_sizes(store)) {
@@ -187,13 +187,13 @@ switch_sizes(struct stats *st, bool is_on, struct sink *sink)
 }
 
 static enum reply
-enable_sizes(struct stats *st, const struct stats_ask *ask)
+enable_sizes(struct stats *st, const struct stats_query *ask)
 {
     return switch_sizes(st, true, ask->sink);
 }
 
 static enum reply
-disable_sizes(struct stats *st, const struct stats_ask *ask)
+disable_sizes(struct stats *st, const struct stats_query *ask)
 {
     return switch_sizes(st, false, ask->sink);
 }
@@ -202,7 +202,7 @@ disable_sizes(struct stats *st, const struct stats_ask *ask)
 
 static void
 show_class_items(struct stats *st, bool has_maintainer, unsigned id,
-                 const struct stats_ask *ask)
+                 const struct stats_query *ask)
 {
     struct store_class_stats c;
     char prefix[24];
@@ -235,7 +235,7 @@ classes_of_call(const struct stats *st, struct serve_place *place, unsigned *fir
 }
 
 static enum reply
-show_items(struct stats *st, const struct stats_ask *ask)
+show_items(struct stats *st, const struct stats_query *ask)
 {
     bool has_maintainer = maint_conf(st->shared->serve->maint).has_maintainer;
     unsigned first;
@@ -286,7 +286,7 @@ show_class_slabs(struct stats *st, unsigned id, uint32_t now, struct sink *sink)
 }
 
 static enum reply
-show_slabs(struct stats *st, const struct stats_ask *ask)
+show_slabs(struct stats *st, const struct stats_query *ask)
 {
     struct store *store = st->shared->store;
     unsigned first;

@@ -31,7 +31,7 @@ show_stages(struct stats *st, struct sink *sink, const char *name, unsigned firs
 /* All that was served, each class of it, all that was refused, and each class of that, in this
  * order; one a call. */
 static enum reply
-show_latency(struct stats *st, const struct stats_ask *ask)
+show_latency(struct stats *st, const struct stats_query *ask)
 {
     unsigned part = ask->place->at++;
     bool is_refused = part > CLASS_COUNT;

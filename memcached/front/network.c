@@ -254,7 +254,7 @@ show_conn(void *ctx, const struct registry_entry *entry)
 }
 
 static enum reply
-show_conns(struct stats *st, const struct stats_ask *ask)
+show_conns(struct stats *st, const struct stats_query *ask)
 {
     struct conns_walk walk = {ask->sink, ask->now,
                               rules_of(st->settings->profile)->conns_show_listener};

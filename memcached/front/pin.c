@@ -221,7 +221,7 @@ show_plan(struct stats *st, struct sink *sink)
 
 /* The plan first, then some workers a call. */
 static enum reply
-show_pin(struct stats *st, const struct stats_ask *ask)
+show_pin(struct stats *st, const struct stats_query *ask)
 {
     if (ask->place->at++ == 0) {
         show_plan(st, ask->sink);
@@ -245,7 +245,7 @@ show_measure(void *ctx, const char *domain, const char *event, const char *value
 }
 
 static enum reply
-show_resctrl(struct stats *st, const struct stats_ask *ask)
+show_resctrl(struct stats *st, const struct stats_query *ask)
 {
     struct sink *sink = ask->sink;
     const struct resctrl *r = st->shared->resctrl;

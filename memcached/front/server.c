@@ -93,7 +93,7 @@ struct now {
 };
 
 static enum reply
-show_settings(struct stats *st, const struct stats_ask *ask)
+show_settings(struct stats *st, const struct stats_query *ask)
 {
     const struct settings *s = st->settings;
     struct store *store = st->shared->store;
@@ -126,21 +126,21 @@ show_settings(struct stats *st, const struct stats_ask *ask)
 /* ---- other statistics ----------------------------------------------------------------- */
 
 static enum reply
-show_qos(struct stats *st, const struct stats_ask *ask)
+show_qos(struct stats *st, const struct stats_query *ask)
 {
     return front_show_qos(st, ask->place, ask->sink);
 }
 
 /* It would be in the general ones. */
 static enum reply
-show_extstore(struct stats *st, const struct stats_ask *ask)
+show_extstore(struct stats *st, const struct stats_query *ask)
 {
     (void)ask;
     return st->settings->profile >= PROFILE_16 ? REPLY_END : REPLY_ERROR;
 }
 
 static enum reply
-reset(struct stats *st, const struct stats_ask *ask)
+reset(struct stats *st, const struct stats_query *ask)
 {
     (void)ask;
     stats_reset(st);

@@ -116,7 +116,7 @@ show_times(const struct stats *st, struct sink *sink)
     nsec_t patience = UINT64_MAX, serving = 0;
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct slo_watch *w = &st->workers[i].core.admission.slo;
-        nsec_t waits = slo_patience(w, CLASS_SMALL);
+        nsec_t waits = slo_wait_budget(w, CLASS_SMALL);
         nsec_t takes = waits > 0 ? ctr_get(&w->serving[CLASS_SMALL]) : 0;
         patience = waits < patience ? waits : patience;
         serving = takes > serving ? takes : serving;

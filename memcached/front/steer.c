@@ -66,7 +66,7 @@ show_workers(const struct stats *st, struct sink *sink)
                 atomic_load_explicit(&w->migrate.load_milli, memory_order_relaxed);
             sink_stat_of(sink, prefix, "load", "%.2f", (double)milli / 1000);
             sink_stat_of(sink, prefix, "crowded", "%s",
-                         steer_map_is_shunned(&st->shared->steer, i) ? "yes" : "no");
+                         steer_map_is_excluded(&st->shared->steer, i) ? "yes" : "no");
         }
     }
 }

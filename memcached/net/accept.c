@@ -133,9 +133,9 @@ follow_pinning(struct acceptor *a)
 static unsigned
 queue_of(int fd)
 {
-    static _Atomic bool is_told;
+    static _Atomic bool is_reported;
     unsigned id = incoming_queue(fd);
-    if (id == 0 && !atomic_exchange(&is_told, true)) {
+    if (id == 0 && !atomic_exchange(&is_reported, true)) {
         log_write(LOG_WARNING,
                   "memcached: warning: the kernel names no receive queue (NAPI id) of a "
                   "connection, as over loopback; such go to the emptier of two workers");

@@ -65,8 +65,8 @@ conn_close(struct conn *c, enum close_reason reason)
     latency_forget(&w->core.latency, &c->pump);
     poller_remove(&w->poller, &c->source);
     pump_drop(&c->pump); /* at once: thousands may end in one pass */
-    c->next_doomed = w->conns.doomed;
-    w->conns.doomed = c;
+    c->next_closed = w->conns.closed;
+    w->conns.closed = c;
 }
 
 void
@@ -124,7 +124,7 @@ conn_leave(struct conn *c)
     coalesce_forget(&c->pump);
     latency_forget(&c->worker->core.latency, &c->pump);
     conn_unlink(c);
-    c->wish.is_set = false;
+    c->pending.is_set = false;
     c->worker = NULL;
 }
 

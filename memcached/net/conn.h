@@ -70,7 +70,7 @@ struct migrate_rate {
 
 /* A connection that is to go, but was not between two requests when it was looked at: it goes
  * when it is; its turns are of one request until then. */
-struct migrate_wish {
+struct migrate_pending {
     bool is_set;
     uint8_t reason; /* enum balance_reason */
     uint16_t to;
@@ -93,11 +93,11 @@ struct conn {
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
     struct migrate_rate rate;
-    struct migrate_wish wish;
+    struct migrate_pending pending;
     struct homing homing;
     struct worker_message message; /* by which it goes to another worker */
     struct conn *next, *prev;      /* the worker's list */
-    struct conn *next_doomed;
+    struct conn *next_closed;
 };
 
 static inline struct conn *

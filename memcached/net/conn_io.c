@@ -101,7 +101,7 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
     struct sojourn_times times;
     ssize_t n = stamp_recv(c->source.fd, to, room, &times);
     times.ready_mono = turn->ready_at;
-    if (n > 0 && k->latency.who == &c->pump) {
+    if (n > 0 && k->latency.followed == &c->pump) {
         latency_read(&k->latency, &times, clock_now());
     }
     if (n > 0 && core_has_slo(k)) {
@@ -129,7 +129,7 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
     if (was_held) {
         times.rx_wall = 0;
     }
-    if (*got > 0 && k->latency.who == &c->pump) {
+    if (*got > 0 && k->latency.followed == &c->pump) {
         latency_read(&k->latency, &times, clock_now());
     }
     if (*got > 0 && core_has_slo(k)) {
@@ -159,7 +159,7 @@ conn_fill(struct conn *c, const struct turn *turn)
     must(room > 0);
     bool has_slo = core_has_slo(k);
     bool is_timed =
-        k->latency.who == p || (unlikely(has_slo) && admission_wants_delay(k));
+        k->latency.followed == p || (unlikely(has_slo) && admission_wants_delay(k));
     if (unlikely(c->tls != NULL)) {
         size_t got;
         enum io io = unlikely(is_timed)
@@ -269,7 +269,7 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     struct iovec iov[OUT_RUNS_MAX];
     unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, most);
     struct latency *l = &c->worker->core.latency;
-    nsec_t begin = unlikely(l->who == &c->pump) ? clock_now() : 0;
+    nsec_t begin = unlikely(l->followed == &c->pump) ? clock_now() : 0;
     if (unlikely(c->worker->core.env.looks_closer)) {
         tell_replies(c, most);
     }

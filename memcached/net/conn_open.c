@@ -26,7 +26,7 @@ static const char *const close_sentences[] = {
 #undef CLOSE
 };
 
-static const enum watch_reason close_told[] = {
+static const enum watch_reason close_watch_reasons[] = {
     [CLOSE_NONE] = WATCH_REASON_NORMAL,
 #define CLOSE(id, sentence, told) [CLOSE_##id] = WATCH_REASON_##told,
 #include "net/close.def"
@@ -112,7 +112,7 @@ leave_for_good(struct conn *c)
     if (c->watcher != NULL) {
         watcher_drop(shared->watchers, c->watcher);
     }
-    tell_watchers(c, WATCH_CONN_CLOSE, close_told[c->closing]);
+    tell_watchers(c, WATCH_CONN_CLOSE, close_watch_reasons[c->closing]);
     registry_remove(&shared->registry, &c->entry);
     close(c->source.fd);
     atomic_fetch_sub(&shared->open_conns, 1);

@@ -99,7 +99,7 @@ follow(const struct conn *c, const struct turn *turn, enum session_next next)
     struct latency *l = &c->pump.core->latency;
     bool is_first = turn->reads == 1 && !turn->has_run && next == SESSION_MORE;
     bool can_send = c->tls == NULL || tls_is_agreed(c->tls->session);
-    if (is_first && can_send && l->who == NULL) {
+    if (is_first && can_send && l->followed == NULL) {
         latency_begin(l, &c->pump, turn->ready_at);
     }
 }
@@ -264,7 +264,7 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
     if (c->pump.out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
-    bool is_over = end == STEP_DEFER && !turn->is_inline && !c->wish.is_set;
+    bool is_over = end == STEP_DEFER && !turn->is_inline && !c->pending.is_set;
     if (is_over && pump_leaves_output(&c->pump, turn)) {
         return end;
     }
@@ -305,8 +305,8 @@ rest(struct conn *c)
     }
     if (c->pump.core->is_draining && c->pump.out.bytes == 0) {
         conn_close(c, CLOSE_SHUTDOWN);
-    } else if (unlikely(c->wish.is_set)) {
-        (void)!migrate_fulfil(c);
+    } else if (unlikely(c->pending.is_set)) {
+        (void)!migrate_complete(c);
     }
 }
 
@@ -314,7 +314,7 @@ rest(struct conn *c)
 static void
 defer(struct conn *c)
 {
-    if (unlikely(c->wish.is_set) && migrate_fulfil(c)) {
+    if (unlikely(c->pending.is_set) && migrate_complete(c)) {
         return;
     }
     bool is_new = c->pump.session.is_pending && !c->pump.work.ticket.is_admitted;
@@ -329,7 +329,7 @@ take_steps(struct conn *c, struct turn *turn)
     struct pump *p = &c->pump;
     struct core *k = p->core;
     enum step end;
-    if (unlikely(c->wish.is_set)) {
+    if (unlikely(c->pending.is_set)) {
         turn_shorten(turn); /* it leaves between two */
     }
     unsigned allowed = turn->requests;

@@ -222,7 +222,7 @@ begin_reply(struct flow *f)
     f->frame.sequence = 0;
     f->frame.total = udp_frame_total(bytes);
     f->is_replying = true;
-    if (unlikely(f->outbox->worker->core.latency.who == &f->pump)) {
+    if (unlikely(f->outbox->worker->core.latency.followed == &f->pump)) {
         f->outbox->has_followed = true;
         f->outbox->followed_class = (enum req_class)f->pump.history.class;
     }

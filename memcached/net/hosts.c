@@ -264,7 +264,7 @@ remedy(int error)
 
 /* Another address of the element serves, so it goes on. */
 static void
-warn_in_use(const struct hosts_ask *ask, const struct addrinfo *ai)
+warn_in_use(const struct hosts_spec *ask, const struct addrinfo *ai)
 {
     char addr[ADDR_TEXT_MAX];
     addr_format(ask->socket_type == SOCK_STREAM ? "tcp" : "udp", ai->ai_addr,
@@ -274,7 +274,7 @@ warn_in_use(const struct hosts_ask *ask, const struct addrinfo *ai)
 }
 
 static bool
-bind_found(const struct hosts_ask *ask, const struct hosts_element *e,
+bind_found(const struct hosts_spec *ask, const struct hosts_element *e,
            const struct addrinfo *found, int *error)
 {
     unsigned bound = 0;
@@ -301,7 +301,7 @@ bind_found(const struct hosts_ask *ask, const struct hosts_element *e,
 }
 
 static bool
-bind_element(const struct hosts_ask *ask, const struct hosts_element *e, char *err,
+bind_element(const struct hosts_spec *ask, const struct hosts_element *e, char *err,
              size_t err_len)
 {
     char service[8];
@@ -331,7 +331,7 @@ bind_element(const struct hosts_ask *ask, const struct hosts_element *e, char *e
 }
 
 bool
-hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len)
+hosts_bind(const struct hosts_spec *ask, char *err, size_t err_len)
 {
     struct hosts_element element = {.port = HOSTS_PORT_NONE,
                                     .marks = {.declared = CLASS_NONE},

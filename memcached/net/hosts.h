@@ -57,7 +57,7 @@ must_check bool hosts_take_marks(const char **text, struct hosts_marks *marks, c
 /* Where the marks behind a path begin: its end without any. */
 const char *hosts_find_marks(const char *path);
 
-struct hosts_ask {
+struct hosts_spec {
     const char *list; /* NULL: all addresses */
     struct hosts_rules rules;
     int port;             /* of elements without one; 0: the kernel chooses */
@@ -72,4 +72,4 @@ struct hosts_ask {
 /* Binds all addresses of all elements. An address in use is tolerated when another of the
  * same element could be bound; a family that the machine does not have is passed over. False
  * with a sentence in err. */
-must_check bool hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len);
+must_check bool hosts_bind(const struct hosts_spec *ask, char *err, size_t err_len);

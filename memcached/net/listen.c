@@ -200,13 +200,13 @@ open_udp_address(void *ctx, const struct addrinfo *ai,
 static bool
 open_network(struct listen *l, char *err, size_t err_len)
 {
-    struct hosts_ask ask = {.list = l->conf.addresses,
-                            .rules = l->conf.rules,
-                            .port = port_to_bind(l->conf.port),
-                            .socket_type = SOCK_STREAM,
-                            .protocol = "TCP",
-                            .bind = open_address,
-                            .ctx = l};
+    struct hosts_spec ask = {.list = l->conf.addresses,
+                             .rules = l->conf.rules,
+                             .port = port_to_bind(l->conf.port),
+                             .socket_type = SOCK_STREAM,
+                             .protocol = "TCP",
+                             .bind = open_address,
+                             .ctx = l};
     if (l->conf.port != LISTEN_PORT_OFF && !hosts_bind(&ask, err, err_len)) {
         return false;
     }

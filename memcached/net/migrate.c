@@ -12,7 +12,7 @@
 #include "sock/incoming.h"
 
 /* An order, small enough to be one atomic. */
-struct migrate_ask {
+struct migrate_request {
     uint16_t to;
     uint16_t most;
     uint32_t share : 24; /* BALANCE_SHARES */
@@ -22,9 +22,9 @@ struct migrate_ask {
 #define LOOK_MAX 1024    /* connections looked at for one order */
 #define HOME_LOOK_MAX 64 /* ... to see where their packets arrive, a system call each */
 #define OLD_RATE_WEIGHT 0.5f
-#define WISH_NS (3 * BALANCE_WINDOW_NS)
+#define PENDING_NS (3 * BALANCE_WINDOW_NS)
 
-static_assert(sizeof(struct migrate_ask) == sizeof(uint64_t), "one atomic");
+static_assert(sizeof(struct migrate_request) == sizeof(uint64_t), "one atomic");
 
 /* ---- orders --------------------------------------------------------------------------- */
 
@@ -38,11 +38,11 @@ void
 migrate_order(struct net_shared *shared, const struct balance_move *move)
 {
     struct worker *from = &shared->workers[move->from];
-    struct migrate_ask ask = {.to = (uint16_t)move->to,
-                              .most = (uint16_t)move->conns,
-                              .share =
-                                  (uint32_t)(move->share * BALANCE_SHARES) & 0xffffff,
-                              .reason = move->reason};
+    struct migrate_request ask = {.to = (uint16_t)move->to,
+                                  .most = (uint16_t)move->conns,
+                                  .share =
+                                      (uint32_t)(move->share * BALANCE_SHARES) & 0xffffff,
+                                  .reason = move->reason};
     uint64_t packed;
     memcpy(&packed, &ask, sizeof packed);
     atomic_store(&from->migrate.ask, packed);
@@ -152,7 +152,7 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
 /* A share of 1 is all connections, also those without requests; an order moves one at the
  * least. */
 static unsigned
-choose(const struct migrate_ask *ask, struct balance_choice *choices, size_t count,
+choose(const struct migrate_request *ask, struct balance_choice *choices, size_t count,
        double total)
 {
     double share = (double)ask->share / BALANCE_SHARES;
@@ -181,8 +181,8 @@ report(const struct worker *w, const struct worker *to, unsigned moved,
 }
 
 /* Those that can go now do. What is left of the order. */
-static struct migrate_ask
-give_movable(struct worker *w, struct migrate_ask ask, struct candidates *all,
+static struct migrate_request
+give_movable(struct worker *w, struct migrate_request ask, struct candidates *all,
              double total)
 {
     struct worker *to = &w->shared->workers[ask.to];
@@ -207,25 +207,25 @@ give_movable(struct worker *w, struct migrate_ask ask, struct candidates *all,
 /* Of a saturated worker most connections are in a queue at any moment: those go when they come
  * to their end. */
 static void
-wish_busy(const struct worker *w, const struct migrate_ask *ask, struct candidates *all,
-          double total)
+mark_busy(const struct worker *w, const struct migrate_request *ask,
+          struct candidates *all, double total)
 {
     unsigned chosen = ask->most > 0 ? choose(ask, all->busy, all->busy_count, total) : 0;
     for (unsigned i = 0; i < chosen; i++) {
         struct conn *c = all->busy[i].what;
-        c->wish = (struct migrate_wish){.is_set = true,
-                                        .reason = (uint8_t)ask->reason,
-                                        .to = ask->to,
-                                        .part = part_of(all->busy[i].rate, total),
-                                        .until = w->core.now + WISH_NS};
+        c->pending = (struct migrate_pending){.is_set = true,
+                                              .reason = (uint8_t)ask->reason,
+                                              .to = ask->to,
+                                              .part = part_of(all->busy[i].rate, total),
+                                              .until = w->core.now + PENDING_NS};
     }
 }
 
 void
-migrate_obey(struct worker *w)
+migrate_execute(struct worker *w)
 {
     uint64_t packed = atomic_load(&w->migrate.ask);
-    struct migrate_ask ask;
+    struct migrate_request ask;
     memcpy(&ask, &packed, sizeof ask);
     if (ask.to == w->index || w->core.is_draining) {
         return;
@@ -237,25 +237,25 @@ migrate_obey(struct worker *w)
     all->movable_count = all->busy_count = 0;
     double total = look(w, ask.reason == BALANCE_ORDER, all);
     ask = give_movable(w, ask, all, total);
-    wish_busy(w, &ask, all, total);
+    mark_busy(w, &ask, all, total);
     free(all);
 }
 
 bool
-migrate_fulfil(struct conn *c)
+migrate_complete(struct conn *c)
 {
     struct worker *w = c->worker;
-    struct migrate_wish wish = c->wish;
-    struct worker *to = &w->shared->workers[wish.to];
-    if (w->core.now >= wish.until || w->core.is_draining) {
-        c->wish.is_set = false;
+    struct migrate_pending pending = c->pending;
+    struct worker *to = &w->shared->workers[pending.to];
+    if (w->core.now >= pending.until || w->core.is_draining) {
+        c->pending.is_set = false;
         return false;
     }
-    if (!conn_pack(c) || !give(w, to, c, (enum balance_reason)wish.reason)) {
+    if (!conn_pack(c) || !give(w, to, c, (enum balance_reason)pending.reason)) {
         return false;
     }
-    ctr_add(&w->migrate.given, wish.part);
-    report(w, to, 1, (enum balance_reason)wish.reason);
+    ctr_add(&w->migrate.given, pending.part);
+    report(w, to, 1, (enum balance_reason)pending.reason);
     return true;
 }
 

@@ -33,9 +33,9 @@ void migrate_stop(struct net_shared *shared);
 /* ORDER_WATCH, ORDER_GIVE, ORDER_HOME. */
 void migrate_look(struct worker *w);
 void migrate_home(struct worker *w);
-void migrate_obey(struct worker *w);
+void migrate_execute(struct worker *w);
 /* A connection with a wish is at the end of its turn. True: it was between two requests, and is
  * another worker's now, with the input that has come. */
-bool migrate_fulfil(struct conn *c);
+bool migrate_complete(struct conn *c);
 /* A connection has arrived. */
 void migrate_take(struct worker *w, struct conn *c);

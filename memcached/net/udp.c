@@ -148,7 +148,7 @@ follow(struct udp *u, const struct turn *turn)
         return false;
     }
     worker_check_rx(w, u->source.fd);
-    if (w->core.latency.who != NULL) {
+    if (w->core.latency.followed != NULL) {
         return false;
     }
     latency_begin(&w->core.latency, &u->front->pump, turn->ready_at);

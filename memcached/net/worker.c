@@ -35,7 +35,7 @@ worker_order(struct worker *w, enum worker_order order)
 }
 
 bool
-worker_prod(struct worker *w)
+worker_ping(struct worker *w)
 {
     if ((atomic_fetch_or(&w->orders, ORDER_PASS) & ORDER_PASS) != 0) {
         return false;

@@ -51,12 +51,13 @@ enum worker_walk { WALK_IDLE, WALK_MOVE, WALKS };
 struct worker_conns {
     struct conn *first;        /* of all, doubly linked */
     struct conn *walks[WALKS]; /* where each goes on; NULL: at the first, or it is over */
-    struct conn *doomed;       /* closed, to be destroyed at the end of the pass */
+    struct conn *closed;       /* closed, to be destroyed at the end of the pass */
 };
 
 /* Of its connections, which go to other workers (net/migrate.h). */
 struct migrate {
-    _Atomic uint64_t ask; /* struct migrate_ask; with ORDER_GIVE. The last one counts */
+    _Atomic uint64_t
+        ask; /* struct migrate_request; with ORDER_GIVE. The last one counts */
     _Atomic unsigned arriving;   /* connections that others are about to push */
     _Atomic uint32_t load_milli; /* its load, as the balancer last saw it */
     ctr_t given;                 /* BALANCE_SHARES of its requests that went */
@@ -145,7 +146,7 @@ void worker_stop(struct worker *w);
 /* Any thread. */
 void worker_order(struct worker *w, enum worker_order order);
 /* Any thread: asks for a pass. False: there was none since the last time. */
-must_check bool worker_prod(struct worker *w);
+must_check bool worker_ping(struct worker *w);
 
 /* ---- for what it serves --------------------------------------------------------------- */
 

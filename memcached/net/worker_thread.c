@@ -123,7 +123,7 @@ on_message(struct poll_source *source, unsigned ready)
         acceptor_close(w->acceptor); /* the others get its connections */
     }
     if (orders & ORDER_GIVE) {
-        migrate_obey(w);
+        migrate_execute(w);
     } else if (orders & ORDER_WATCH) {
         migrate_look(w);
     } else if (orders & ORDER_HOME) {
@@ -138,11 +138,11 @@ on_message(struct poll_source *source, unsigned ready)
 /* ---- the thread ----------------------------------------------------------------------- */
 
 static void
-bury_doomed(struct worker *w)
+destroy_closed(struct worker *w)
 {
-    while (w->conns.doomed != NULL) {
-        struct conn *c = w->conns.doomed;
-        w->conns.doomed = c->next_doomed;
+    while (w->conns.closed != NULL) {
+        struct conn *c = w->conns.closed;
+        w->conns.closed = c->next_closed;
         conn_destroy(c);
     }
 }
@@ -155,7 +155,7 @@ run_loop(struct worker *w)
         set_wakeup(w);
         poller_wait(&w->poller, !has_work);
         core_serve(&w->core);
-        bury_doomed(w);
+        destroy_closed(w);
         core_end_pass(&w->core);
         w->is_done |= w->core.is_draining && w->conns.first == NULL &&
                       atomic_load(&w->migrate.arriving) == 0;
@@ -172,7 +172,7 @@ close_all(struct worker *w)
             conn_close(c, CLOSE_SHUTDOWN);
         }
     }
-    bury_doomed(w);
+    destroy_closed(w);
 }
 
 static void

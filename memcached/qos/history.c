@@ -17,7 +17,7 @@ reckon(struct history *h, uint32_t served)
     h->debt = paid < h->debt ? (uint8_t)(h->debt - paid) : 0;
     h->paid = served;
     h->came = paid > 0 ? 0 : h->came; /* that was of an earlier request */
-    h->floor = h->debt > HISTORY_PATIENCE ? HISTORY_GREEDY : 0;
+    h->floor = h->debt > HISTORY_DEBT_FREE ? HISTORY_GREEDY : 0;
 }
 
 void
@@ -25,8 +25,8 @@ history_begin(struct history *h, const struct history_peers *peers, uint64_t pee
               nsec_t now)
 {
     nsec_t at = trickled_at(peers, peer);
-    *h = (struct history){.debt = at != 0 && now < at + HISTORY_PEER_NS ? HISTORY_PATIENCE
-                                                                        : 0};
+    *h = (struct history){
+        .debt = at != 0 && now < at + HISTORY_PEER_NS ? HISTORY_DEBT_FREE : 0};
 }
 
 bool
@@ -40,7 +40,7 @@ history_charge(struct history *h, struct history_peers *peers, uint64_t peer,
         return false;
     }
     h->debt += h->debt < HISTORY_DEBT_MOST;
-    if (h->debt > HISTORY_PATIENCE) {
+    if (h->debt > HISTORY_DEBT_FREE) {
         h->floor = HISTORY_GREEDY;
         h->burst = HISTORY_GREEDY;
         if (peer != 0) {

@@ -25,7 +25,7 @@
 /* Trickles. A read that completes no request costs as much as one that does, and no limit sees it.
  * So each is charged, and each request pays for one: a client never costs more than two reads a
  * request and this many, or it waits behind all others. */
-#define HISTORY_PATIENCE 8
+#define HISTORY_DEBT_FREE 8
 #define HISTORY_DEBT_MOST 64 /* no more are remembered */
 #define HISTORY_PIECE                                                                    \
     512 /* a part of so many bytes is what a network makes of a long request */

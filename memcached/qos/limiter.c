@@ -141,7 +141,7 @@ limiter_total(struct limiter *l)
 }
 
 nsec_t
-limiter_nap(const struct limiter *l)
+limiter_sleep_least(const struct limiter *l)
 {
     nsec_t nap = NAP_NS;
     for (unsigned c = 0; c <= CLASS_COUNT; c++) {

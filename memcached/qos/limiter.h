@@ -102,7 +102,7 @@ void limiter_set_unit(struct limiter *l, bool counts_keys);
 void limiter_set_action(struct limiter *l, enum limiter_action action, nsec_t max_delay);
 /* How long a worker may sleep though there may be tokens: waking up for each would cost more
  * than it serves, and buckets keep what accumulates meanwhile. */
-nsec_t limiter_nap(const struct limiter *l);
+nsec_t limiter_sleep_least(const struct limiter *l);
 /* As it was set, without the ceiling. */
 struct limiter_rule limiter_total(struct limiter *l);
 static inline bool

@@ -21,17 +21,17 @@ minute_tell(struct minute *m, nsec_t now, struct minute_counts counts,
     if (now < m->due) {
         return false;
     }
-    const struct minute_counts *told = &m->told;
-    uint64_t delayed = counts.delayed - told->delayed;
-    uint64_t rejected = counts.rejected - told->rejected;
-    uint64_t shed = counts.shed - told->shed;
-    uint64_t would = counts.would_limit - told->would_limit;
+    const struct minute_counts *reported = &m->reported;
+    uint64_t delayed = counts.delayed - reported->delayed;
+    uint64_t rejected = counts.rejected - reported->rejected;
+    uint64_t shed = counts.shed - reported->shed;
+    uint64_t would = counts.would_limit - reported->would_limit;
     snprintf(line, MINUTE_LINE_MAX,
              "qos in the last minute: %" PRIu64 " requests admitted, of these %" PRIu64
              " delayed; refused: %" PRIu64 " by limits, %" PRIu64 " by the slo%s",
-             counts.admitted - told->admitted, delayed, rejected, shed,
+             counts.admitted - reported->admitted, delayed, rejected, shed,
              would > 0 ? " (dry run: limits would have acted)" : "");
     m->due = now + MINUTE_NS;
-    m->told = counts;
+    m->reported = counts;
     return delayed + rejected + shed + would > 0;
 }

@@ -19,7 +19,7 @@ struct minute_counts {
 
 struct minute {
     nsec_t due;
-    struct minute_counts told;
+    struct minute_counts reported;
 };
 
 #define MINUTE_LINE_MAX 256

@@ -24,7 +24,7 @@
 #define PACE_CALM_NS (25 * NSEC_PER_USEC)
 #define PACE_BRISK_NS (8 * NSEC_PER_USEC)
 /* After a guest others are expected for this long. */
-#define PACE_GUEST_NS (10 * NSEC_PER_MSEC)
+#define PACE_INLINE_RECENT_NS (10 * NSEC_PER_MSEC)
 
 /* Output is written in pieces of the largest size that fits a turn. The kernel makes segments of
  * up to 64 KiB: what is written in one call beyond that saves nothing. */
@@ -35,7 +35,7 @@
 enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
 
 struct pace {
-    nsec_t guest_at;             /* when the last one came; 0: none has */
+    nsec_t inline_at;            /* when the last one came; 0: none has */
     nsec_t long_at;              /* the last pass in which a long request was admitted */
     uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
 };
@@ -44,17 +44,17 @@ void pace_init(struct pace *p);
 
 /* A request has been served where it was read. */
 static inline void
-pace_greet(struct pace *p, nsec_t now)
+pace_note_inline(struct pace *p, nsec_t now)
 {
-    p->guest_at = now;
+    p->inline_at = now;
 }
 
 /* Deferred work may take so long before the next look. */
 static inline nsec_t
 pace_turn_ns(const struct pace *p, nsec_t now)
 {
-    return p->guest_at != 0 && now < p->guest_at + PACE_GUEST_NS ? PACE_BRISK_NS
-                                                                 : PACE_CALM_NS;
+    return p->inline_at != 0 && now < p->inline_at + PACE_INLINE_RECENT_NS ? PACE_BRISK_NS
+                                                                           : PACE_CALM_NS;
 }
 
 /* A request that may take long is at the head: has this turn time for it? Each turn has for one,

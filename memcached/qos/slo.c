@@ -18,7 +18,7 @@
 #define SAMPLES_LEAST 8    /* an interval of fewer goes on, */
 #define INTERVAL_MOST 10   /* but not for longer than so many intervals */
 #define INTERVAL_TARGETS 2 /* a long target is looked at less often */
-#define FORSAKEN                                                                         \
+#define STALE                                                                            \
     (2 * INTERVAL_MOST) /* so many without a request: what was no longer counts */
 #define STANDING 2
 #define DRAIN_PARTS 50 /* a queue that shrinks by less than a 50th of the time stands */
@@ -28,7 +28,7 @@
 #define LATE_MOST (ONE / 25)   /* and more than these lower the level */
 #define ABSORB_PARTS 2         /* by that part of them */
 #define QUIET_END 20           /* so many intervals without late ones end the overload */
-#define PATIENCE_PARTS 2       /* what one address may wait less than another */
+#define WAIT_BUDGET_PARTS 2    /* what one address may wait less than another */
 #define CREDIT_MOST (64 * ONE)
 #define LEARN_PARTS 16     /* by such a part what was learned changes, */
 #define LEARN_LEAST_NS 500 /* and so much */
@@ -192,9 +192,9 @@ rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
 
 /* When it will be so if no request comes. */
 static nsec_t
-forsaken_at(const struct slo_rule *r)
+stale_at(const struct slo_rule *r)
 {
-    nsec_t most = FORSAKEN * interval_of(r->target_ns);
+    nsec_t most = STALE * interval_of(r->target_ns);
     return r->begun < UINT64_MAX - most ? r->begun + most : UINT64_MAX;
 }
 
@@ -364,14 +364,14 @@ share_out(struct slo_watch *w, nsec_t now)
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         const struct slo_rule *r = &w->rules[c];
         nsec_t target = target_of(w->shared, c).ns;
-        if (target == 0 || now >= forsaken_at(r)) {
+        if (target == 0 || now >= stale_at(r)) {
             rule_reset(w, c, target, now);
         }
         cut_classes(w, c);
         is_neutral &= r->standing == 0 && !r->is_overloaded;
         lowest = r->level < lowest ? r->level : lowest;
-        if (r->level < ONE && forsaken_at(r) > until) {
-            until = forsaken_at(r);
+        if (r->level < ONE && stale_at(r) > until) {
+            until = stale_at(r);
         }
     }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
@@ -407,7 +407,7 @@ rule_sample(struct slo_watch *w, unsigned rule, nsec_t delay, nsec_t now)
     if (now < r->begun) {
         rule_begin(w, rule, now); /* the clock went back */
     } else if ((elapsed >= INTERVAL_MOST * interval && delay <= target.ns / 2) ||
-               elapsed >= FORSAKEN * interval) {
+               elapsed >= STALE * interval) {
         /* few requests came and none waits, or none came at all: the machine slept */
         rule_reset(w, rule, target.ns, now);
     } else if (elapsed >= interval &&
@@ -472,7 +472,7 @@ slo_learn(struct slo_watch *w, enum req_class class, nsec_t took)
 }
 
 nsec_t
-slo_patience(const struct slo_watch *w, enum req_class class)
+slo_wait_budget(const struct slo_watch *w, enum req_class class)
 {
     nsec_t part = target_of(w->shared, class).ns / 100;
     nsec_t served = ctr_get(&w->serving[class]) + part * SLO_CLIENT_PCT;
@@ -486,9 +486,9 @@ slo_patience(const struct slo_watch *w, enum req_class class)
 static bool
 is_late(const struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay)
 {
-    nsec_t most = slo_patience(w, class);
+    nsec_t most = slo_wait_budget(w, class);
     if (w->band < ONE) {
-        most -= most / ONE * ((peer >> 16) % ONE) / PATIENCE_PARTS;
+        most -= most / ONE * ((peer >> 16) % ONE) / WAIT_BUDGET_PARTS;
     }
     return w->rules[class].is_overloaded && delay > most;
 }

@@ -139,7 +139,7 @@ bool slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t 
 void slo_learn(struct slo_watch *w, enum req_class class, nsec_t took);
 /* How long a request of an inline class may wait while a queue stands; 0: it has no target. Any
  * thread. */
-nsec_t slo_patience(const struct slo_watch *w, enum req_class class);
+nsec_t slo_wait_budget(const struct slo_watch *w, enum req_class class);
 /* The share of requests that is admitted, of the class with the lowest, in thousandths. Any
  * thread. */
 unsigned slo_level(const struct slo_watch *w, nsec_t now);
@@ -166,7 +166,7 @@ slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t dela
 /* For how long an answer that refuses a request of that class may be kept, so that it goes with
  * others: as long as the request itself might have waited. */
 static inline nsec_t
-slo_hold_ns(const struct slo_watch *w, enum req_class class)
+slo_coalesce_ns(const struct slo_watch *w, enum req_class class)
 {
     nsec_t target = w->rules[class].target_ns;
     return target < SLO_INTERVAL ? target : SLO_INTERVAL;

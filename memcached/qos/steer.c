@@ -43,9 +43,9 @@ steer_map_init(struct steer_map *m, const struct cpu_place *places, unsigned cou
     }
     *m = (struct steer_map){.count = count, .known_count = (unsigned)(last + 1)};
     m->cpus = calloc(count, sizeof *m->cpus);
-    m->shunned = calloc(count, sizeof *m->shunned);
+    m->excluded = calloc(count, sizeof *m->excluded);
     m->known = calloc(m->known_count + 1, sizeof *m->known);
-    if (m->cpus == NULL || m->shunned == NULL || m->known == NULL) {
+    if (m->cpus == NULL || m->excluded == NULL || m->known == NULL) {
         steer_map_fini(m);
         return false;
     }
@@ -65,7 +65,7 @@ void
 steer_map_fini(struct steer_map *m)
 {
     free(m->cpus);
-    free(m->shunned);
+    free(m->excluded);
     free(m->known);
     *m = (struct steer_map){.count = 0};
 }
@@ -78,16 +78,16 @@ steer_map_move(struct steer_map *m, unsigned worker, int cpu)
 }
 
 void
-steer_map_shun(struct steer_map *m, unsigned worker, bool is_shunned)
+steer_map_exclude(struct steer_map *m, unsigned worker, bool is_excluded)
 {
     must(worker < m->count);
-    atomic_store_explicit(&m->shunned[worker], is_shunned, memory_order_relaxed);
+    atomic_store_explicit(&m->excluded[worker], is_excluded, memory_order_relaxed);
 }
 
 bool
-steer_map_is_shunned(const struct steer_map *m, unsigned worker)
+steer_map_is_excluded(const struct steer_map *m, unsigned worker)
 {
-    return atomic_load_explicit(&m->shunned[worker], memory_order_relaxed);
+    return atomic_load_explicit(&m->excluded[worker], memory_order_relaxed);
 }
 
 bool
@@ -144,11 +144,11 @@ is_full(const struct steer_map *m, unsigned worker, const _Atomic unsigned *load
     uint64_t load = (uint64_t)load_of(loads, worker) + 1;
     uint64_t count = 0;
     for (unsigned i = 0; i < m->count; i++) {
-        bool counts = !steer_map_is_shunned(m, i);
+        bool counts = !steer_map_is_excluded(m, i);
         sum += counts ? load_of(loads, i) : 0;
         count += counts;
     }
-    return steer_map_is_shunned(m, worker) ||
+    return steer_map_is_excluded(m, worker) ||
            load * count * STEER_EXCESS_DEN >
                sum * STEER_EXCESS_NUM + STEER_SPARE * count * STEER_EXCESS_DEN;
 }
@@ -179,7 +179,7 @@ pick_in_turn(struct steer *s)
 {
     unsigned count = s->map->count;
     unsigned worker = s->turn % count;
-    for (unsigned i = 1; i < count && steer_map_is_shunned(s->map, worker); i++) {
+    for (unsigned i = 1; i < count && steer_map_is_excluded(s->map, worker); i++) {
         worker = (worker + 1) % count;
     }
     s->turn = (worker + 1) % count;
@@ -195,7 +195,7 @@ pick_of_two(struct steer *s, const _Atomic unsigned *loads)
     }
     unsigned a = (unsigned)rng_below(&s->rng, count);
     unsigned b = (a + 1 + (unsigned)rng_below(&s->rng, count - 1)) % count;
-    if (steer_map_is_shunned(s->map, a) || steer_map_is_shunned(s->map, b)) {
+    if (steer_map_is_excluded(s->map, a) || steer_map_is_excluded(s->map, b)) {
         return pick_in_turn(s);
     }
     return load_of(loads, b) < load_of(loads, a) ? b : a;

@@ -45,7 +45,7 @@ enum steer_mode {
 struct steer_map {
     unsigned count;          /* workers */
     _Atomic int *cpus;       /* of each worker; -1: not pinned */
-    _Atomic bool *shunned;   /* of each worker: it is given none, while others are not */
+    _Atomic bool *excluded;  /* of each worker: it is given none, while others are not */
     struct cpu_place *known; /* by OS number; .cpu is -1 where nothing is known */
     unsigned known_count;
 };
@@ -104,8 +104,8 @@ steer_map_cpu(const struct steer_map *m, unsigned worker)
 /* The worker has been pinned anew. */
 void steer_map_move(struct steer_map *m, unsigned worker, int cpu);
 /* The worker's CPU is used by others, or is its own again. */
-void steer_map_shun(struct steer_map *m, unsigned worker, bool is_shunned);
-must_check bool steer_map_is_shunned(const struct steer_map *m, unsigned worker);
+void steer_map_exclude(struct steer_map *m, unsigned worker, bool is_excluded);
+must_check bool steer_map_is_excluded(const struct steer_map *m, unsigned worker);
 /* At least one worker has a CPU of its own. */
 bool steer_map_is_pinned(const struct steer_map *m);
 

@@ -92,7 +92,8 @@ must_check enum session_ran exec_maint(struct session *s, const struct env *env,
 /* Dumps of the crawler: begins one of these classes, or of the table, or goes on. */
 must_check enum session_ran exec_dump_begin(struct session *s, const struct env *env,
                                             struct chain *out,
-                                            const struct store_walk_ask *ask, bool is_mg);
+                                            const struct store_walk_spec *ask,
+                                            bool is_mg);
 must_check enum session_ran exec_dump(struct session *s, const struct env *env,
                                       struct chain *out,
                                       const struct session_limits *limits);

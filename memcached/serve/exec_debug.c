@@ -8,15 +8,15 @@
 
 #include <stdlib.h>
 
-struct debug_hold {
-    struct debug_hold *next;
+struct debug_lock {
+    struct debug_lock *next;
     struct item *item; /* a reference; NULL: the lock of the key */
     size_t key_len;
     char key[REQ_KEY_MAX];
 };
 
 static void
-release(struct debug_hold *hold, const struct env *env)
+release(struct debug_lock *hold, const struct env *env)
 {
     if (hold->item != NULL) {
         store_release(env->store, hold->item);
@@ -30,20 +30,20 @@ void
 exec_debug_end(struct session *s, const struct env *env)
 {
     while (s->holds != NULL) {
-        struct debug_hold *hold = s->holds;
+        struct debug_lock *hold = s->holds;
         s->holds = hold->next;
         release(hold, env);
     }
 }
 
-static struct debug_hold *
+static struct debug_lock *
 hold(struct session *s, struct slice key, struct item *item)
 {
-    struct debug_hold *hold = malloc(sizeof *hold);
+    struct debug_lock *hold = malloc(sizeof *hold);
     if (hold == NULL) {
         return NULL;
     }
-    *hold = (struct debug_hold){.next = s->holds, .item = item, .key_len = key.len};
+    *hold = (struct debug_lock){.next = s->holds, .item = item, .key_len = key.len};
     memcpy(hold->key, key.p, key.len);
     s->holds = hold;
     return hold;
@@ -51,12 +51,12 @@ hold(struct session *s, struct slice key, struct item *item)
 
 /* The link to the lock that is held, or to the last reference to the key; "reffed" is the
  * last reference to any. */
-static struct debug_hold **
+static struct debug_lock **
 find(struct session *s, struct slice key, bool is_lock)
 {
-    struct debug_hold **link = &s->holds;
+    struct debug_lock **link = &s->holds;
     while (*link != NULL) {
-        const struct debug_hold *h = *link;
+        const struct debug_lock *h = *link;
         bool is_key = h->key_len == key.len && memcmp(h->key, key.p, key.len) == 0;
         if (is_lock ? h->item == NULL && is_key
                     : h->item != NULL && (is_key || req_word_is(key, "reffed"))) {
@@ -71,7 +71,7 @@ find(struct session *s, struct slice key, bool is_lock)
 static enum reply
 lock(struct session *s, const struct env *env, struct slice key)
 {
-    for (const struct debug_hold *h = s->holds; h != NULL; h = h->next) {
+    for (const struct debug_lock *h = s->holds; h != NULL; h = h->next) {
         if (h->item == NULL) {
             return REPLY_ERROR;
         }
@@ -86,8 +86,8 @@ lock(struct session *s, const struct env *env, struct slice key)
 static enum reply
 give_back(struct session *s, const struct env *env, struct slice key, bool is_lock)
 {
-    struct debug_hold **link = find(s, key, is_lock);
-    struct debug_hold *found = *link;
+    struct debug_lock **link = find(s, key, is_lock);
+    struct debug_lock *found = *link;
     if (found == NULL) {
         return REPLY_MISS;
     }

@@ -134,7 +134,7 @@ exec_dump(struct session *s, const struct env *env, struct chain *out,
 
 enum session_ran
 exec_dump_begin(struct session *s, const struct env *env, struct chain *out,
-                const struct store_walk_ask *ask, bool is_mg)
+                const struct store_walk_spec *ask, bool is_mg)
 {
     static const enum reply replies[] = {
         [STORE_WALK_OK] = REPLY_OK,

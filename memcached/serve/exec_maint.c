@@ -294,7 +294,7 @@ static enum session_ran
 dump(struct session *s, const struct env *env, struct chain *out, bool is_mg)
 {
     struct slice list = s->req.word[2];
-    struct store_walk_ask ask = {.classes = 0};
+    struct store_walk_spec ask = {.classes = 0};
     if (s->is_datagram) {
         return exec_reply(s, env, out, REPLY_ERROR); /* there is no end of it */
     }

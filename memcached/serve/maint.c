@@ -106,10 +106,10 @@ static enum store_walk_status
 open_crawl(struct maint *m, struct store *s, uint64_t classes, bool is_automatic,
            uint32_t now)
 {
-    struct store_walk_ask ask = {.classes = classes,
-                                 .is_crawl = true,
-                                 .only_due = is_automatic,
-                                 .per_list = m->conf.crawler_tocrawl};
+    struct store_walk_spec ask = {.classes = classes,
+                                  .is_crawl = true,
+                                  .only_due = is_automatic,
+                                  .per_list = m->conf.crawler_tocrawl};
     uint32_t ticket;
     enum store_walk_status status = store_walk_open(s, &ask, now, &ticket);
     if (status == STORE_WALK_OK) {
@@ -132,7 +132,7 @@ maint_crawl(struct maint *m, struct store *s, uint64_t classes, uint32_t now)
 }
 
 enum store_walk_status
-maint_dump(struct maint *m, struct store *s, const struct store_walk_ask *ask,
+maint_dump(struct maint *m, struct store *s, const struct store_walk_spec *ask,
            uint32_t now, uint32_t *ticket)
 {
     lock(m);

@@ -54,7 +54,7 @@ must_check enum store_walk_status maint_crawl(struct maint *m, struct store *s,
                                               uint64_t classes, uint32_t now);
 /* or for the caller, *ticket being its name. An automatic crawl gives way to both. */
 must_check enum store_walk_status maint_dump(struct maint *m, struct store *s,
-                                             const struct store_walk_ask *ask,
+                                             const struct store_walk_spec *ask,
                                              uint32_t now, uint32_t *ticket);
 /* Something has been begun in the store. */
 void maint_wake(struct maint *m);

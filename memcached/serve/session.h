@@ -42,7 +42,7 @@ struct session {
                                  * said: 1 + number, known to net/; 0: none */
     uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */
     uint8_t dump;             /* enum dump_kind: a dump is under way */
-    struct debug_hold *holds; /* what debugitem holds */
+    struct debug_lock *holds; /* what debugitem holds */
     struct req req;
 };
 

@@ -29,7 +29,7 @@ enum pull {
 };
 
 /* What to do with live items at the tail of a list. All zero: only dead ones go. */
-struct pull_ask {
+struct pull_rule {
     bool evicts;        /* COLD */
     bool moves_active;  /* between the lists, those read twice */
     bool forces;        /* HOT and WARM: everything goes to COLD */
@@ -377,7 +377,7 @@ lru_bump_segmented(struct store *s, struct item *it, uint32_t now)
 
 static enum action
 judge(const struct store *s, const struct lru_class *c, const struct item *it,
-      const struct pull_ask *ask, uint32_t now)
+      const struct pull_rule *ask, uint32_t now)
 {
     enum store_list list = item_list(it);
     bool is_active = ask->moves_active && item_is(it, ITEM_ACTIVE);
@@ -528,7 +528,7 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
  * asked. Looks at up to `tries` entries. */
 static enum pull
 pull_tail(struct store *s, unsigned class_id, enum store_list list,
-          const struct pull_ask *ask, unsigned tries, uint32_t now)
+          const struct pull_rule *ask, unsigned tries, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[class_id];
     enum pull result = PULL_NOTHING;
@@ -566,7 +566,7 @@ pull_tail(struct store *s, unsigned class_id, enum store_list list,
 static enum pull
 refill_cold(struct store *s, unsigned class_id, uint32_t now)
 {
-    static const struct pull_ask dead_only,
+    static const struct pull_rule dead_only,
         any_hot = {.moves_active = true, .forces = true}, any_warm = {.forces = true};
     bool may = s->conf.can_evict;
     enum pull pull;
@@ -593,7 +593,7 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
 static enum pull
 make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
 {
-    struct pull_ask ask = {.evicts = s->conf.can_evict};
+    struct pull_rule ask = {.evicts = s->conf.can_evict};
     enum pull pull, refill;
 
     /* Deeper each time, in case a few busy items sit at the tail. */
@@ -617,7 +617,7 @@ void *
 lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned victims,
                uint32_t now)
 {
-    static const struct pull_ask dead_only;
+    static const struct pull_rule dead_only;
     void *chunk = NULL;
     uint32_t rounds = 0;
     unsigned attempt = 1;
@@ -681,8 +681,8 @@ lru_number(const struct lru *l)
  * tail that was read again show how long items last in COLD: then the shares alone count. */
 static void
 set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf,
-           uint32_t now, struct pull_ask *hot, struct pull_ask *warm,
-           struct pull_ask *cold)
+           uint32_t now, struct pull_rule *hot, struct pull_rule *warm,
+           struct pull_rule *cold)
 {
     struct lru_class *c = &s->lru.classes[class_id];
 
@@ -701,21 +701,21 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
     double age =
         tail != NULL && item_is(tail, ITEM_ACTIVE) ? UINT32_MAX : lru_idle(tail, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-    *hot = (struct pull_ask){.moves_active = true,
-                             .has_bounds = true,
-                             .bytes_max = bytes * conf->hot_pct / PER_CENT,
-                             .idle_max = age * conf->hot_factor};
-    *warm = (struct pull_ask){.moves_active = true,
+    *hot = (struct pull_rule){.moves_active = true,
                               .has_bounds = true,
-                              .bytes_max = bytes * conf->warm_pct / PER_CENT,
-                              .idle_max = age * conf->warm_factor};
-    *cold = (struct pull_ask){.moves_active = true, .bytes_max = warm->bytes_max};
+                              .bytes_max = bytes * conf->hot_pct / PER_CENT,
+                              .idle_max = age * conf->hot_factor};
+    *warm = (struct pull_rule){.moves_active = true,
+                               .has_bounds = true,
+                               .bytes_max = bytes * conf->warm_pct / PER_CENT,
+                               .idle_max = age * conf->warm_factor};
+    *cold = (struct pull_rule){.moves_active = true, .bytes_max = warm->bytes_max};
 }
 
 /* The lock is given back after each few entries: a request waits for those at most. */
 static unsigned
 pull_many(struct store *s, unsigned class_id, enum store_list list,
-          const struct pull_ask *ask, unsigned moves, uint32_t now)
+          const struct pull_rule *ask, unsigned moves, uint32_t now)
 {
     unsigned moved = 0;
 
@@ -729,9 +729,9 @@ pull_many(struct store *s, unsigned class_id, enum store_list list,
 struct store_juggled
 store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
 {
-    static const struct pull_ask dead_only;
+    static const struct pull_rule dead_only;
     struct store_lru_conf conf = store_lru(s);
-    struct pull_ask hot, warm, cold;
+    struct pull_rule hot, warm, cold;
     struct store_juggled done;
 
     must(class_id >= 1 && class_id <= s->slab.class_count);

@@ -428,7 +428,7 @@ enum store_walk_status {
     STORE_WALK_NO_MEMORY,
 };
 
-struct store_walk_ask {
+struct store_walk_spec {
     uint64_t classes; /* bit per class id */
     bool by_table;    /* over the hash table: each item exactly once */
     bool is_crawl; /* of lists: on_event hears of each, and its next visit is planned */
@@ -442,7 +442,7 @@ typedef bool store_visit(void *ctx, const struct item *it);
 
 /* *ticket is the walk's name from here on. */
 must_check enum store_walk_status store_walk_open(struct store *s,
-                                                  const struct store_walk_ask *ask,
+                                                  const struct store_walk_spec *ask,
                                                   uint32_t now, uint32_t *ticket);
 
 enum store_walk_step {

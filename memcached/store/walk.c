@@ -312,7 +312,7 @@ step_table(struct store *s, unsigned items, const struct visitor *v)
 
 /* Which lists have something in them. */
 static bool
-find_lists(struct store *s, const struct store_walk_ask *ask, uint32_t now)
+find_lists(struct store *s, const struct store_walk_spec *ask, uint32_t now)
 {
     struct walk *w = &s->walk;
     uint64_t starts = 0;
@@ -339,7 +339,7 @@ find_lists(struct store *s, const struct store_walk_ask *ask, uint32_t now)
 }
 
 static enum store_walk_status
-open_locked(struct store *s, const struct store_walk_ask *ask, uint32_t now)
+open_locked(struct store *s, const struct store_walk_spec *ask, uint32_t now)
 {
     struct walk *w = &s->walk;
 
@@ -382,7 +382,7 @@ close_locked(struct store *s)
 }
 
 enum store_walk_status
-store_walk_open(struct store *s, const struct store_walk_ask *ask, uint32_t now,
+store_walk_open(struct store *s, const struct store_walk_spec *ask, uint32_t now,
                 uint32_t *ticket)
 {
     PTHREAD_OK(pthread_mutex_lock(&s->walk.lock));

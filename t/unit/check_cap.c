@@ -71,10 +71,10 @@ TEST(whoever_holds_can_be_ended)
     atomic_bool stop = true;
     cap_init(&c, 1, 0);
     nsec_t begin = clock_now();
-    cap_hold(&c, 1000000, 0, UINT64_MAX, &stop);
-    cap_hold(&c, 1000000, 0, begin, NULL);
+    cap_throttle(&c, 1000000, 0, UINT64_MAX, &stop);
+    cap_throttle(&c, 1000000, 0, begin, NULL);
     ck_assert_uint_lt(clock_now(), begin + 1000 * NSEC_PER_SEC);
     cap_init(&c, 100, 0);
-    nsec_t until = cap_hold(&c, 105, 0, UINT64_MAX, NULL);
+    nsec_t until = cap_throttle(&c, 105, 0, UINT64_MAX, NULL);
     ck_assert_uint_ge(until, begin + 50 * NSEC_PER_MSEC);
 }

@@ -321,7 +321,7 @@ START_TEST(who_trickles_waits_behind_all)
     while (read_piece(&c, 0, true) != CLASS_NONE && whole < 1000) {
         whole++;
     }
-    ck_assert_uint_eq(whole, HISTORY_DEBT_MOST - HISTORY_PATIENCE - 1);
+    ck_assert_uint_eq(whole, HISTORY_DEBT_MOST - HISTORY_DEBT_FREE - 1);
     ck_assert(!history_trickles(&c.history));
     ck_assert_int_eq(read_piece(&c, 0, true), CLASS_NONE);
 }
@@ -366,7 +366,7 @@ START_TEST(address_that_trickles_has_little_patience)
     struct history h;
     nsec_t now = NSEC_PER_SEC;
     struct client c = {.peers = &peers, .now = now};
-    for (unsigned i = 0; i <= HISTORY_PATIENCE; i++) {
+    for (unsigned i = 0; i <= HISTORY_DEBT_FREE; i++) {
         history_begin(&h, &peers, 7, now);
         ck_assert_uint_eq(h.debt, 0);
         read_piece(&c, i + 1, false);

@@ -336,14 +336,14 @@ TEST(test_guess)
 
 /* What was parsed, as text: kinds with what belongs to them, the bytes of a value run
  * together. */
-struct told {
+struct reported {
     char text[1024];
     size_t len;
     bool in_data;
 };
 
 static void
-tell(struct told *t, const struct client_reply *reply)
+tell(struct reported *t, const struct client_reply *reply)
 {
     char *at = t->text + t->len;
     size_t room = sizeof t->text - t->len;
@@ -382,7 +382,7 @@ tell(struct told *t, const struct client_reply *reply)
 /* Parses one piece; false when the parser is broken. */
 static bool
 feed(const struct codec *codec, struct codec_parser *p, const struct codec_expect *expect,
-     const char *bytes, size_t len, struct told *t)
+     const char *bytes, size_t len, struct reported *t)
 {
     struct client_reply reply;
     char *copy = malloc(len > 0 ? len : 1); /* so that reads beyond it are seen */
@@ -595,7 +595,7 @@ static const struct {
 };
 
 static void
-check_reply(int row, const struct told *t)
+check_reply(int row, const struct reported *t)
 {
     ck_assert_msg(strcmp(t->text, replies[row].expected) == 0, "%s %d: %s, not %s",
                   replies[row].codec->name, row, t->text, replies[row].expected);
@@ -607,7 +607,7 @@ TEST_LOOP(test_cut_in_two, COUNT(replies))
     struct codec_expect expect = {replies[_i].verb, replies[_i].keys};
     for (size_t cut = 0; cut <= replies[_i].len; cut++) {
         struct codec_parser p;
-        struct told t = {.len = 0};
+        struct reported t = {.len = 0};
         codec_parser_init(&p);
         if (feed(codec, &p, &expect, replies[_i].bytes, cut, &t)) {
             bool goes_on = feed(codec, &p, &expect, replies[_i].bytes + cut,
@@ -623,7 +623,7 @@ TEST_LOOP(test_byte_by_byte, COUNT(replies))
     const struct codec *codec = replies[_i].codec;
     struct codec_expect expect = {replies[_i].verb, replies[_i].keys};
     struct codec_parser p;
-    struct told t = {.len = 0};
+    struct reported t = {.len = 0};
     codec_parser_init(&p);
     for (size_t i = 0; i < replies[_i].len; i++) {
         if (!feed(codec, &p, &expect, replies[_i].bytes + i, 1, &t)) {
@@ -641,7 +641,7 @@ TEST(test_endless_line)
     struct codec_expect expect = {CODEC_GET, 1};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct codec_parser p;
-        struct told t = {.len = 0};
+        struct reported t = {.len = 0};
         codec_parser_init(&p);
         size_t n = 0;
         while (feed(lines[i], &p, &expect, "-", 1, &t)) {

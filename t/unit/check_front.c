@@ -169,21 +169,22 @@ END_TEST
 static void
 tells(const struct opt_table *t, const struct opt *row, const char *text)
 {
-    char told[OPT_TOLD_MAX], again[OPT_TOLD_MAX];
+    char reported[OPT_TOLD_MAX], again[OPT_TOLD_MAX];
     const char *name = row->name != NULL ? row->name : row->word;
     ck_assert(parse(NULL, NULL));
     if (text != NULL) {
-        snprintf(told, sizeof told, "%s", text);
-        ck_assert_int_eq(opt_set(t, &settings, name, told, stderr, &status), OPT_DONE);
+        snprintf(reported, sizeof reported, "%s", text);
+        ck_assert_int_eq(opt_set(t, &settings, name, reported, stderr, &status),
+                         OPT_DONE);
     }
-    opt_tell(row, &settings, told);
-    ck_assert_msg(text == NULL || strcmp(told, text) == 0, "%s: %s", text, told);
-    snprintf(again, sizeof again, "%s", told);
+    opt_tell(row, &settings, reported);
+    ck_assert_msg(text == NULL || strcmp(reported, text) == 0, "%s: %s", text, reported);
+    snprintf(again, sizeof again, "%s", reported);
     if (row->arg != NULL) {
         ck_assert_int_eq(opt_set(t, &settings, name, again, stderr, &status), OPT_DONE);
         opt_tell(row, &settings, again);
     }
-    ck_assert_str_eq(again, told);
+    ck_assert_str_eq(again, reported);
 }
 
 START_TEST(settings_are_told_as_they_are_written)

@@ -95,15 +95,17 @@ make_evenness(struct result *r)
 static void
 make_servers(void)
 {
-    static const char told[] = "VERSION 1.6.0\r\nSTAT maxbytes 67108864\r\nSTAT x y z\r\n"
-                               "STAT spread \x01\r\nEND\r\n";
+    static const char reported[] =
+        "VERSION 1.6.0\r\nSTAT maxbytes 67108864\r\nSTAT x y z\r\n"
+        "STAT spread \x01\r\nEND\r\n";
     result.server_settings = server_settings_create(2);
     result.server_stats = server_stats_create(2);
     ck_assert(result.server_settings != NULL && result.server_stats != NULL);
-    ck_assert(server_settings_take(result.server_settings, 0, told, sizeof told - 1));
+    ck_assert(
+        server_settings_take(result.server_settings, 0, reported, sizeof reported - 1));
     for (unsigned i = 0; i < 4; i++) {
         struct server_sample sample = {.server = i % 2, .at_s = i / 2 * 2.5};
-        sample.told = i % 2 == 0 ? SERVER_STATS_ALL : SERVER_STATS_ALL & ~1U;
+        sample.reported = i % 2 == 0 ? SERVER_STATS_ALL : SERVER_STATS_ALL & ~1U;
         for (unsigned k = 0; k < SERVER_STATS; k++) {
             sample.values[k] = (i + 1) * (k + 0.5);
         }

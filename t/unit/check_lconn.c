@@ -666,7 +666,7 @@ send_datagram(nsec_t now)
 /* Under the same id, after twice the time each time, and the answer to any answers it. */
 TEST(test_asked_again)
 {
-    const struct lconn_patience patience = {100, 300};
+    const struct lconn_timeout patience = {100, 300};
     static const nsec_t waits[] = {100, 200, 300, 300};
     uint64_t key = 7;
     lconn_fini(&conn);
@@ -678,13 +678,13 @@ TEST(test_asked_again)
     conn.state = LCONN_UP;
     struct request set = {.verb = CODEC_SET, .keys = &key, .count = 1};
     lconn_push(&conn, &workload, &set);
-    ck_assert(!lconn_ask_again(&conn, &workload, &patience, 1000000)); /* not sent yet */
+    ck_assert(!lconn_retransmit(&conn, &workload, &patience, 1000000)); /* not sent yet */
     nsec_t now = 1000;
     uint16_t id = send_datagram(now);
     for (unsigned i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-        ck_assert(!lconn_ask_again(&conn, &workload, &patience, now + waits[i]));
+        ck_assert(!lconn_retransmit(&conn, &workload, &patience, now + waits[i]));
         now += waits[i] + 1;
-        ck_assert(lconn_ask_again(&conn, &workload, &patience, now));
+        ck_assert(lconn_retransmit(&conn, &workload, &patience, now));
         ck_assert_uint_eq(send_datagram(now), id);
         ck_assert_uint_eq(conn.count, 1);
     }

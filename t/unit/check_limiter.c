@@ -82,7 +82,7 @@ static void
 arm(struct server *sv, unsigned worker)
 {
     nsec_t due = limiter_due(&sv->limiters[worker], sv->now);
-    nsec_t least = sv->now + limiter_nap(&sv->limiter);
+    nsec_t least = sv->now + limiter_sleep_least(&sv->limiter);
     nsec_t at = (due > least ? due : least);
     at += rng_below(&sv->rng, sv->slack_ns);
     sv->wakes_at[worker] = due == UINT64_MAX ? UINT64_MAX

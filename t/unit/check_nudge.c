@@ -118,13 +118,13 @@ static nsec_t
 nudged_beside(nsec_t each, nsec_t period, uint64_t between)
 {
     nsec_t began = now, pause;
-    uint64_t told = 0;
+    uint64_t reported = 0;
     nudge_begin(&n, wait_ns, now);
     while ((pause = nudge_step(&n, wait_ns, now)) != 0) {
         now += pause;
         uint64_t over = (now - began + period - each) / period;
-        if (over > told) {
-            told = over;
+        if (over > reported) {
+            reported = over;
             wait_ns += each;
         } else {
             wait_ns += (now - began) % period >= each ? between : 0;

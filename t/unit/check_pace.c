@@ -28,13 +28,14 @@ START_TEST(turns_are_brisk_while_guests_come)
     pace_init(&p);
     ck_assert_uint_eq(pace_turn_ns(&p, 0), PACE_CALM_NS);
     ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_CALM_NS);
-    pace_greet(&p, 100 * MS);
+    pace_note_inline(&p, 100 * MS);
     ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_BRISK_NS);
     ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
                       PACE_BRISK_NS); /* the clock was set back */
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_GUEST_NS - 1), PACE_BRISK_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_GUEST_NS), PACE_CALM_NS);
-    pace_greet(&p, 200 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_INLINE_RECENT_NS - 1),
+                      PACE_BRISK_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_INLINE_RECENT_NS), PACE_CALM_NS);
+    pace_note_inline(&p, 200 * MS);
     ck_assert_uint_eq(pace_turn_ns(&p, 205 * MS), PACE_BRISK_NS);
 }
 END_TEST

@@ -66,25 +66,26 @@ tear_down(void)
 }
 
 /* The next request of that thread; it is kept. */
-static const struct book_page *
+static const struct trace_buffer_slot *
 next(unsigned thread)
 {
-    struct book *b = reader_book(reader, thread);
-    uint32_t page = book_take(b);
-    ck_assert_uint_ne(page, BOOK_NONE);
-    return book_page(b, page);
+    struct trace_buffer *b = reader_buffer(reader, thread);
+    uint32_t page = trace_buffer_take(b);
+    ck_assert_uint_ne(page, TRACE_BUFFER_NONE);
+    return trace_buffer_slot(b, page);
 }
 
 static void
 is_done(unsigned thread)
 {
-    while (!book_is_done(reader_book(reader, thread))) {
-        ck_assert_uint_eq(book_peek(reader_book(reader, thread)), BOOK_NONE);
+    while (!trace_buffer_is_done(reader_buffer(reader, thread))) {
+        ck_assert_uint_eq(trace_buffer_peek(reader_buffer(reader, thread)),
+                          TRACE_BUFFER_NONE);
     }
 }
 
 static void
-is_key(const struct book_page *p, const char *key)
+is_key(const struct trace_buffer_slot *p, const char *key)
 {
     ck_assert_uint_eq(p->key_len, strlen(key));
     ck_assert_mem_eq(p->key, key, p->key_len);
@@ -99,7 +100,7 @@ TEST_LOOP(test_original, 3)
     conf.speed = speeds[_i];
     ck_assert_ptr_null(trace_format_parse(&conf.trace, "csv:time_ns,key,op,size,ttl"));
     open_reader("5000,a,get,10,0\n5000,b,set,20,60\n9000,a,delete,0,0\n");
-    const struct book_page *p = next(0);
+    const struct trace_buffer_slot *p = next(0);
     ck_assert_uint_eq(p->at_ns, 0);
     ck_assert_uint_eq(p->verb, TRACE_GET);
     ck_assert_uint_eq(p->value_len, 10);
@@ -110,7 +111,7 @@ TEST_LOOP(test_original, 3)
     p = next(0);
     ck_assert_uint_eq(p->at_ns, (uint64_t)(4000 / speeds[_i]));
     is_done(0);
-    ck_assert_uint_eq(reader_book(reader, 0)->end_ns, (uint64_t)(4001 / speeds[_i]));
+    ck_assert_uint_eq(reader_buffer(reader, 0)->end_ns, (uint64_t)(4001 / speeds[_i]));
 }
 
 /* Those of one second stay in it and in order, whoever sends them. */
@@ -126,8 +127,8 @@ TEST(test_seconds)
     unsigned got = 0, in_first = 0;
     for (unsigned t = 0; t < THREADS; t++) {
         uint64_t before = 0;
-        while (book_peek(reader_book(reader, t)) != BOOK_NONE) {
-            const struct book_page *p = next(t);
+        while (trace_buffer_peek(reader_buffer(reader, t)) != TRACE_BUFFER_NONE) {
+            const struct trace_buffer_slot *p = next(t);
             expect(p->at_ns >= before && p->at_ns < 2 * SECOND);
             expect(p->route % THREADS == t);
             before = p->at_ns;
@@ -136,7 +137,7 @@ TEST(test_seconds)
         }
         expect(got > 0);
         is_done(t);
-        ck_assert_uint_eq(reader_book(reader, t)->end_ns, 2 * SECOND);
+        ck_assert_uint_eq(reader_buffer(reader, t)->end_ns, 2 * SECOND);
     }
     ck_assert_uint_eq(got, 200);
     ck_assert_uint_eq(in_first, 100);
@@ -152,7 +153,7 @@ TEST(test_finer)
     at = next(0)->at_ns;
     expect(at >= SECOND && at < SECOND / 10 * 11);
     is_done(0);
-    ck_assert_uint_eq(reader_book(reader, 0)->end_ns, SECOND / 10 * 11);
+    ck_assert_uint_eq(reader_buffer(reader, 0)->end_ns, SECOND / 10 * 11);
 }
 
 /* Times beyond all that can be waited for. */
@@ -163,7 +164,7 @@ TEST(test_late)
     next(0);
     ck_assert_uint_eq(next(0)->at_ns, UINT64_C(1000000000000000000));
     is_done(0);
-    ck_assert_uint_eq(reader_book(reader, 0)->end_ns, UINT64_C(1000000000000000000));
+    ck_assert_uint_eq(reader_buffer(reader, 0)->end_ns, UINT64_C(1000000000000000000));
 }
 
 TEST(test_rate)
@@ -197,7 +198,7 @@ TEST(test_remap)
     conf.remap = 10;
     conf.key_prefix = "p:";
     open_reader("1,abcdef,6,9,1,get,0\n1,abcdef,6,9,1,get,0\n1,x,1,9,1,get,0\n");
-    const struct book_page *p = next(0), *q = next(0);
+    const struct trace_buffer_slot *p = next(0), *q = next(0);
     ck_assert_uint_eq(p->key_len, 8);
     ck_assert_mem_eq(p->key, "p:00000", 7);
     ck_assert_mem_eq(q->key, p->key, 8);
@@ -229,7 +230,7 @@ TEST_LOOP(test_stock, 2)
     } expected[] = {
         {"p:b", 30, 0}, {"p:a", 10, 60}, {"p:c", WORKLOAD_TRACE_VALUE_MAX, 0}};
     for (size_t i = 0; i < ROWS(expected); i++) {
-        const struct book_page *p = next(0);
+        const struct trace_buffer_slot *p = next(0);
         is_key(p, expected[i].key);
         ck_assert_uint_eq(p->verb, TRACE_SET);
         ck_assert_uint_eq(p->value_len, expected[i].len);
@@ -304,7 +305,8 @@ TEST_LOOP(test_stock_lanes, 3)
     for (int part = 0; part < 2; part++) {
         uint64_t got[5] = {0};
         for (unsigned t = 0; t < conf.threads; t++) {
-            for (; book_peek(reader_book(reader, t)) != BOOK_NONE; got[t % lanes]++) {
+            for (; trace_buffer_peek(reader_buffer(reader, t)) != TRACE_BUFFER_NONE;
+                 got[t % lanes]++) {
                 next(t);
             }
             is_done(t);
@@ -331,7 +333,7 @@ TEST(test_stock_halt)
     run.stock = (struct reader_stock){.most = 2000, .lanes = 1};
     open_reader(text);
     reader_halt(reader);
-    while (book_peek(reader_book(reader, 0)) != BOOK_NONE) {
+    while (trace_buffer_peek(reader_buffer(reader, 0)) != TRACE_BUFFER_NONE) {
         next(0);
     }
     is_done(0);
@@ -353,7 +355,7 @@ TEST(test_notes)
     conf.verbs = codec_redis.verbs;
     open_reader("1,a,1,5000000,1,set,9999999\n1,a,1,9,1,prepend,0\n1,a,1,9,1,cas,0\n"
                 "1,a,1,9,1,get,0\n");
-    const struct book_page *p = next(0);
+    const struct trace_buffer_slot *p = next(0);
     ck_assert_uint_eq(p->value_len, WORKLOAD_TRACE_VALUE_MAX);
     ck_assert_int_eq(p->ttl, WORKLOAD_EXPIRY_MAX);
     ck_assert_uint_eq(next(0)->verb, TRACE_GET);
@@ -372,13 +374,13 @@ TEST(test_many)
     ck_assert_ptr_null(trace_format_parse(&conf.trace, "csv:time_ms,key,count"));
     open_reader("1,a,300000\n");
     for (int round = 0; round < 2; round++) {
-        struct book *b = reader_book(reader, 0);
+        struct trace_buffer *b = reader_buffer(reader, 0);
         unsigned got = 0;
-        while (!book_is_done(b)) {
-            uint32_t page = book_take(b);
-            if (page != BOOK_NONE) {
+        while (!trace_buffer_is_done(b)) {
+            uint32_t page = trace_buffer_take(b);
+            if (page != TRACE_BUFFER_NONE) {
                 got++;
-                book_release(b, page);
+                trace_buffer_release(b, page);
             }
         }
         ck_assert_uint_eq(got, 300000);
@@ -387,9 +389,9 @@ TEST(test_many)
         await_primed();
     }
     /* Ended in the middle. */
-    ck_assert_uint_ne(book_peek(reader_book(reader, 0)), BOOK_NONE);
+    ck_assert_uint_ne(trace_buffer_peek(reader_buffer(reader, 0)), TRACE_BUFFER_NONE);
     ck_assert_ptr_null(reader_stop(reader, &notes));
-    ck_assert(book_peek(reader_book(reader, 0)) != BOOK_NONE);
+    ck_assert(trace_buffer_peek(reader_buffer(reader, 0)) != TRACE_BUFFER_NONE);
 }
 
 TEST(test_bad)

@@ -26,8 +26,8 @@ TEST(test_parse)
     ck_assert_double_eq(s.values[STAT_CPU_SYSTEM], .25);
     ck_assert_double_eq(s.values[STAT_BYTES], 0); /* no number */
     ck_assert_double_eq(s.values[STAT_SETS], 0);  /* not told */
-    ck_assert_uint_eq(s.told, 1U << STAT_GETS | 1U << STAT_EVICTIONS |
-                                  1U << STAT_CPU_USER | 1U << STAT_CPU_SYSTEM);
+    ck_assert_uint_eq(s.reported, 1U << STAT_GETS | 1U << STAT_EVICTIONS |
+                                      1U << STAT_CPU_USER | 1U << STAT_CPU_SYSTEM);
     static const char odd[] = "\n\nSTAT\nSTAT \r\nSTAT bytes\r\nSTAT bytes \r\nEND\r\n";
     ck_assert(server_sample_parse(&s, odd, strlen(odd)));
     ck_assert_double_eq(s.values[STAT_BYTES], 0);
@@ -60,7 +60,7 @@ TEST(test_change)
     ck_assert_double_eq(c.before[STAT_GETS], 1);
     ck_assert_double_eq(c.after[STAT_GETS], 1001);
     ck_assert_double_eq_tol(c.cpu, .75, 1e-9);
-    ck_assert_uint_eq(c.told, SERVER_STATS_ALL & ~3U); /* by both */
+    ck_assert_uint_eq(c.reported, SERVER_STATS_ALL & ~3U); /* by both */
     server_stats_destroy(&s);
     ck_assert_ptr_null(s);
 }
@@ -87,7 +87,7 @@ TEST(test_evictions)
     s->end_s = 1.5; /* the first was not asked any more */
     ck_assert(!server_stats_evictions(s).is_known);
     s->end_s = 0;
-    sample.told = 0;
+    sample.reported = 0;
     server_stats_add(s, &sample);
     ck_assert(!server_stats_evictions(s).is_known); /* the second does not tell */
 }
@@ -102,41 +102,41 @@ refuse(const char *text, const char *version)
     SCOPED(server_settings_release) struct server_settings *s = server_settings_create(1);
     ck_assert_ptr_nonnull(s);
     ck_assert(server_settings_take(s, 0, text, strlen(text)));
-    ck_assert_uint_eq(s->told[0].len, 0);
+    ck_assert_uint_eq(s->reported[0].len, 0);
     if (version != NULL) {
-        ck_assert_str_eq(s->told[0].version, version);
+        ck_assert_str_eq(s->reported[0].version, version);
     } else {
-        ck_assert_ptr_null(s->told[0].version);
+        ck_assert_ptr_null(s->reported[0].version);
     }
-    ck_assert_int_eq(server_settings_are_told(s), version != NULL);
+    ck_assert_int_eq(server_settings_are_known(s), version != NULL);
 }
 
 TEST(test_settings)
 {
     struct server_settings *s = server_settings_create(2);
     ck_assert_ptr_nonnull(s);
-    ck_assert(!server_settings_are_told(s));
+    ck_assert(!server_settings_are_known(s));
     for (size_t len = 0; len < strlen(SETTINGS); len++) {
         ck_assert(!server_settings_take(s, 1, SETTINGS, len));
     }
     ck_assert(server_settings_take(s, 1, SETTINGS, strlen(SETTINGS)));
-    ck_assert(server_settings_are_told(s));
-    const struct server_told *t = &s->told[1];
+    ck_assert(server_settings_are_known(s));
+    const struct server_report *t = &s->reported[1];
     ck_assert_str_eq(t->version, "1.6.18");
     ck_assert_uint_eq(t->len, 3);
     ck_assert_str_eq(t->settings[0].name, "maxbytes");
     ck_assert_str_eq(t->settings[0].value, "67108864");
     ck_assert_str_eq(t->settings[1].value, "");
     ck_assert_str_eq(t->settings[2].value, "a b");
-    ck_assert_uint_eq(s->told[0].len, 0);
+    ck_assert_uint_eq(s->reported[0].len, 0);
 
     struct server_settings *other = server_settings_get(s);
     server_settings_release(&s);
     ck_assert_ptr_null(s);
-    ck_assert_str_eq(other->told[1].version, "1.6.18");
+    ck_assert_str_eq(other->reported[1].version, "1.6.18");
     server_settings_release(&other);
     server_settings_release(&other);
-    ck_assert(!server_settings_are_told(server_settings_get(NULL)));
+    ck_assert(!server_settings_are_known(server_settings_get(NULL)));
 
     refuse("ERROR\r\nERROR\r\n", NULL);
     refuse("VERSION 7\nERROR\r\n", "7");

@@ -195,24 +195,24 @@ START_TEST(patience_has_bounds)
     slo_admits(&w, CLASS_SMALL, 1, 0, START);
     nsec_t most = NSEC_PER_MSEC / 100 * SLO_WAIT_PCT;
     nsec_t least = NSEC_PER_MSEC / 100 * SLO_WAIT_LEAST_PCT;
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), most);
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), most);
     for (unsigned i = 0; i < 1000; i++) { /* one that is long counts once */
         slo_learn(&w, CLASS_SMALL, i % 500 == 0 ? NSEC_PER_SEC : 20 * NSEC_PER_USEC);
     }
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), most);
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), most);
     for (unsigned i = 0; i < 1000; i++) {
         slo_learn(&w, CLASS_SMALL, UINT64_MAX);
     }
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), least);
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), least);
     for (unsigned i = 0; i < 20000; i++) {
         slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
     }
-    ck_assert_uint_ge(slo_patience(&w, CLASS_SMALL), 440 * NSEC_PER_USEC);
-    ck_assert_uint_le(slo_patience(&w, CLASS_SMALL), 540 * NSEC_PER_USEC);
+    ck_assert_uint_ge(slo_wait_budget(&w, CLASS_SMALL), 440 * NSEC_PER_USEC);
+    ck_assert_uint_le(slo_wait_budget(&w, CLASS_SMALL), 540 * NSEC_PER_USEC);
     for (unsigned i = 0; i < 20000; i++) {
         slo_learn(&w, CLASS_SMALL, 0);
     }
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), most);
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), most);
 }
 END_TEST
 
@@ -224,20 +224,20 @@ START_TEST(patience_is_kept)
     nsec_t now = START;
     slo_init(&s);
     slo_watch_init(&w, &s, now);
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), 0); /* there is no target */
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), 0); /* there is no target */
     slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     for (unsigned i = 0; i < 1000; i++) {
         slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
     }
-    nsec_t learned = slo_patience(&w, CLASS_SMALL);
+    nsec_t learned = slo_wait_budget(&w, CLASS_SMALL);
     ck_assert_uint_lt(learned, NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
     now += 3600 * NSEC_PER_SEC;
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), learned);
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), learned);
     slo_set(&s, CLASS_SMALL, (struct slo_target){2 * NSEC_PER_MSEC, 990});
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
-    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL),
+    ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL),
                       2 * NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
 }
 END_TEST
@@ -599,11 +599,12 @@ START_TEST(targets_are_read)
     ck_assert_uint_eq(t[CLASS_BULK].ns, 20 * NSEC_PER_MSEC);
     ck_assert_uint_eq(t[CLASS_BULK].percentile, 999);
     ck_assert_uint_eq(t[CLASS_SMALL].ns, 0);
-    static const char *const told[] = {"off", "p95:500us", "p99.9:20000us", "p50:1500ns"};
-    for (unsigned i = 0; i < sizeof told / sizeof told[0]; i++) {
+    static const char *const reported[] = {"off", "p95:500us", "p99.9:20000us",
+                                           "p50:1500ns"};
+    for (unsigned i = 0; i < sizeof reported / sizeof reported[0]; i++) {
         char to[SLO_TEXT_MAX];
-        ck_assert_ptr_null(slo_parse(told[i], strlen(told[i]), t));
-        ck_assert_str_eq(slo_describe(t[SLO_TOTAL], to), told[i]);
+        ck_assert_ptr_null(slo_parse(reported[i], strlen(reported[i]), t));
+        ck_assert_str_eq(slo_describe(t[SLO_TOTAL], to), reported[i]);
     }
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(slo_parse(wrong[i], strlen(wrong[i]), t) != NULL, "'%s'", wrong[i]);

@@ -15,7 +15,7 @@ static struct workload workload;
 static struct workload_conf wc;
 static struct target targets[2];
 static struct shard shard;
-static struct book book;
+static struct trace_buffer trace_buffer;
 static struct lset_conf lc;
 static struct lset set;
 static struct drive_conf dc;
@@ -73,7 +73,7 @@ tear_down(void)
     evenness_log_fini(&evenness);
     counters_fini(&counters);
     workload_close(&workload);
-    book_fini(&book);
+    trace_buffer_fini(&trace_buffer);
     arrivals_law_fini(&dc.traffic.arrivals);
     shard_fini(&shard);
 }
@@ -86,7 +86,7 @@ open_loop(void)
     const struct drive_into into = {&counters, &evenness, &samples};
     ck_assert_ptr_null(workload_init(&workload, &wc));
     workload_open(&workload);
-    workload.book = wc.is_replay ? &book : NULL;
+    workload.trace_buffer = wc.is_replay ? &trace_buffer : NULL;
     ck_assert_ptr_null(lset_open(&set, &lc, err, sizeof err));
     evenness_log_init(&evenness, set.count);
     event_loop_init(&loop, &dc, &set, &into);
@@ -326,12 +326,12 @@ TEST_LOOP(test_shared, 2)
 static void
 put_page(unsigned n, nsec_t at, uint32_t route)
 {
-    uint32_t i = book_blank(&book);
-    ck_assert_uint_ne(i, BOOK_NONE);
-    struct book_page *p = book_page(&book, i);
-    *p = (struct book_page){.at_ns = at, .route = route, .verb = TRACE_GET};
+    uint32_t i = trace_buffer_reserve(&trace_buffer);
+    ck_assert_uint_ne(i, TRACE_BUFFER_NONE);
+    struct trace_buffer_slot *p = trace_buffer_slot(&trace_buffer, i);
+    *p = (struct trace_buffer_slot){.at_ns = at, .route = route, .verb = TRACE_GET};
     p->key_len = (uint8_t)snprintf(p->key, sizeof p->key, "key%u", n);
-    book_put(&book, i);
+    trace_buffer_commit(&trace_buffer, i);
 }
 
 static void
@@ -340,7 +340,7 @@ set_replay(bool is_timed)
     wc.is_replay = true;
     dc.traffic.is_timed = is_timed;
     dc.traffic.mode = is_timed ? TRAFFIC_OPEN : TRAFFIC_CLOSED;
-    book_init(&book, 1024);
+    trace_buffer_init(&trace_buffer, 1024);
 }
 
 static void
@@ -365,7 +365,7 @@ TEST(test_replay_times)
     put_page(2, MS(3), 1);
     put_page(3, MS(4), 2); /* of the first connection again: behind 1 */
     put_page(4, MS(30), 1);
-    book_end(&book, MS(50));
+    trace_buffer_end(&trace_buffer, MS(50));
     open_and_run();
     ck_assert_uint_eq(sim.log_len, 5);
     expect_sent(0, MS(1), 0, 0);
@@ -376,7 +376,7 @@ TEST(test_replay_times)
     ck_assert(loop.has_ended);
     ck_assert_uint_eq(loop.drive.window.end, SIM_BEGIN + MS(50));
     ck_assert_uint_eq(ctr_get(&counters.good), 5);
-    ck_assert_uint_eq(book_held(&book), 0);
+    ck_assert_uint_eq(trace_buffer_used(&trace_buffer), 0);
     check_sums();
 }
 
@@ -388,7 +388,7 @@ TEST(test_replay_closed)
     for (unsigned i = 0; i < 150; i++) {
         put_page(i, 0, i % 3 == 0);
     }
-    book_end(&book, 0);
+    trace_buffer_end(&trace_buffer, 0);
     open_and_run();
     ck_assert_uint_eq(sim.log_len, 150);
     for (unsigned i = 0; i < sim.log_len; i++) {
@@ -424,7 +424,7 @@ TEST(test_replay_lost)
     for (unsigned i = 0; i < 80; i++) {
         put_page(i, MS(1) * i, i);
     }
-    book_end(&book, MS(80));
+    trace_buffer_end(&trace_buffer, MS(80));
     open_loop();
     sim.conns[1].hang_up_at = SIM_BEGIN + MS(40);
     run();

@@ -340,8 +340,8 @@ START_TEST(shunned_workers_are_passed_over)
     static const enum steer_mode modes[] = {STEER_RR, STEER_P2C, STEER_CPU, STEER_NAPI,
                                             STEER_REUSEPORT};
     place(cpus, 5, modes[_i]);
-    steer_map_shun(&map, 0, true);
-    steer_map_shun(&map, 3, true);
+    steer_map_exclude(&map, 0, true);
+    steer_map_exclude(&map, 3, true);
     atomic_store(&loads[3], 500); /* what it still has counts for nobody's share */
     for (unsigned i = 0; i < 300; i++) {
         struct steer_hint hint = {.cpu = i % 3 == 0 ? 0 : (int)(i % 16),
@@ -356,7 +356,7 @@ START_TEST(shunned_workers_are_passed_over)
     ck_assert_uint_le(atomic_load(&loads[1]), 130);
     ck_assert_int_lt(steer_home(&map, 4, 8, loads), 0);
     ck_assert_int_ne(steer_home(&map, 1, 0, loads), 0);
-    steer_map_shun(&map, 0, false);
+    steer_map_exclude(&map, 0, false);
     for (unsigned i = 0; i < 50; i++) {
         struct steer_hint hint = {
             .cpu = 0, .napi = 9, .given = modes[_i] == STEER_REUSEPORT ? 0 : -1};

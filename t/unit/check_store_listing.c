@@ -12,7 +12,7 @@
 
 /* ---- sizes ---------------------------------------------------------------------------- */
 
-struct told {
+struct reported {
     uint64_t size; /* the one to count */
     uint64_t count, sizes, last;
 };
@@ -20,7 +20,7 @@ struct told {
 static void
 note_size(void *ctx, uint64_t size, uint64_t count)
 {
-    struct told *t = ctx;
+    struct reported *t = ctx;
 
     ck_assert_uint_gt(size, t->last);
     ck_assert_uint_gt(count, 0);
@@ -30,10 +30,10 @@ note_size(void *ctx, uint64_t size, uint64_t count)
 }
 
 /* How many items of the bucket are told of, in steps of so many looks, which are counted. */
-static struct told
+static struct reported
 tell_sizes(unsigned bucket, unsigned looks, unsigned *steps)
 {
-    struct told t = {.size = (bucket + 1) * 32};
+    struct reported t = {.size = (bucket + 1) * 32};
     unsigned at = 0;
 
     *steps = 1;
@@ -99,7 +99,7 @@ TEST(sizes_that_there_never_were_cost_next_to_nothing)
 {
     unsigned steps;
     unsigned at = 0;
-    struct told t = {.size = 96};
+    struct reported t = {.size = 96};
 
     conf.item_max = 1u << 30;
     reopen_with(4096);
@@ -117,7 +117,7 @@ TEST(sizes_that_there_never_were_cost_next_to_nothing)
 /* A size that is told costs a look at sixteen that are not. */
 TEST(sizes_are_told_a_few_at_a_time)
 {
-    struct told t = {.size = 0};
+    struct reported t = {.size = 0};
     unsigned steps;
     unsigned at = 0;
 

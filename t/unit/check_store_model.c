@@ -395,7 +395,8 @@ end_walk(struct model *m)
 static void
 do_walk(struct model *m)
 {
-    struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .by_table = below(m, 2) == 0};
+    struct store_walk_spec ask = {.classes = STORE_WALK_ALL,
+                                  .by_table = below(m, 2) == 0};
 
     if (!m->is_walking) {
         m->is_walking =

@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "loadgen/work/book.h"
+#include "loadgen/work/trace_buffer.h"
 #include "loadgen/work/trace_file.h"
 
 /* ---- lines -------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ static const struct {
 static const struct wrong_line {
     const char *columns;
     const char *line;
-    const char *told; /* the sentence, or the verb that is unknown */
+    const char *reported; /* the sentence, or the verb that is unknown */
 } bad_lines[] =
     {
         {TWITTER, "7,abc,3,0,1,get", "fields are missing"},
@@ -104,7 +104,7 @@ TEST_ROWS(test_bad_lines, bad_lines, row->line)
     struct trace_record record;
     struct trace_line_note note;
     ck_assert_int_eq(parse_line(row->columns, row->line, &record, &note), TRACE_LINE_BAD);
-    ck_assert_str_eq(note.wrong, row->told);
+    ck_assert_str_eq(note.wrong, row->reported);
 }
 
 TEST_ROWS(test_unknown_verbs, unknown_verbs, row->line)
@@ -113,8 +113,8 @@ TEST_ROWS(test_unknown_verbs, unknown_verbs, row->line)
     struct trace_line_note note;
     ck_assert_int_eq(parse_line(row->columns, row->line, &record, &note),
                      TRACE_LINE_UNKNOWN);
-    ck_assert_uint_eq(note.verb_len, strlen(row->told));
-    ck_assert_int_eq(strncmp(note.verb, row->told, note.verb_len), 0);
+    ck_assert_uint_eq(note.verb_len, strlen(row->reported));
+    ck_assert_int_eq(strncmp(note.verb, row->reported, note.verb_len), 0);
 }
 
 TEST(test_layouts)
@@ -438,55 +438,55 @@ TEST_LOOP(test_clock, 4)
 static void *
 fill(void *arg)
 {
-    struct book *b = arg;
+    struct trace_buffer *b = arg;
     for (uint64_t i = 0; i < REQUESTS;) {
-        uint32_t page = book_blank(b);
-        if (page != BOOK_NONE) {
+        uint32_t page = trace_buffer_reserve(b);
+        if (page != TRACE_BUFFER_NONE) {
             b->pages[page].hash = i++;
-            book_put(b, page);
+            trace_buffer_commit(b, page);
         } else {
             sched_yield();
         }
     }
-    book_end(b, 77);
+    trace_buffer_end(b, 77);
     return NULL;
 }
 
 /* Two threads: every request comes once and in order; places are given back in another. */
 TEST(test_book)
 {
-    SCOPED(book_fini) struct book b;
+    SCOPED(trace_buffer_fini) struct trace_buffer b;
     pthread_t reader;
     uint32_t kept[PAGES / 2], kept_len = 0;
-    book_init(&b, PAGES);
+    trace_buffer_init(&b, PAGES);
     ck_assert_int_eq(pthread_create(&reader, NULL, fill, &b), 0);
-    for (uint64_t i = 0; !book_is_done(&b);) {
-        uint32_t page = book_take(&b);
-        if (page == BOOK_NONE) {
+    for (uint64_t i = 0; !trace_buffer_is_done(&b);) {
+        uint32_t page = trace_buffer_take(&b);
+        if (page == TRACE_BUFFER_NONE) {
             sched_yield();
             continue;
         }
-        expect(book_page(&b, page)->hash == i);
+        expect(trace_buffer_slot(&b, page)->hash == i);
         i++;
         if (kept_len == PAGES / 2) {
             uint32_t at = (uint32_t)(i * 7 % kept_len);
-            book_release(&b, kept[at]);
+            trace_buffer_release(&b, kept[at]);
             kept[at] = kept[--kept_len];
         }
-        book_hold(&b, page);
-        book_release(&b, page);
+        trace_buffer_get(&b, page);
+        trace_buffer_release(&b, page);
         kept[kept_len++] = page;
-        expect(book_held(&b) == kept_len);
-        expect(i < REQUESTS || book_peek(&b) == BOOK_NONE);
+        expect(trace_buffer_used(&b) == kept_len);
+        expect(i < REQUESTS || trace_buffer_peek(&b) == TRACE_BUFFER_NONE);
     }
     pthread_join(reader, NULL);
     ck_assert_uint_eq(b.end_ns, 77);
     while (kept_len > 0) {
-        book_release(&b, kept[--kept_len]);
+        trace_buffer_release(&b, kept[--kept_len]);
     }
-    ck_assert_uint_eq(book_held(&b), 0);
+    ck_assert_uint_eq(trace_buffer_used(&b), 0);
     for (int i = 0; i < PAGES; i++) {
-        ck_assert_uint_ne(book_blank(&b), BOOK_NONE);
+        ck_assert_uint_ne(trace_buffer_reserve(&b), TRACE_BUFFER_NONE);
     }
-    ck_assert_uint_eq(book_blank(&b), BOOK_NONE);
+    ck_assert_uint_eq(trace_buffer_reserve(&b), TRACE_BUFFER_NONE);
 }

@@ -27,15 +27,15 @@ static const struct {
     bool is_binary;
     const char *bytes;
     size_t len;
-    const char *told;
+    const char *reported;
 } rows[] = {
-#define TEXT(bytes, told)                                                                \
+#define TEXT(bytes, reported)                                                            \
     {                                                                                    \
-        false, bytes, sizeof(bytes) - 1, told                                            \
+        false, bytes, sizeof(bytes) - 1, reported                                        \
     }
-#define BINARY(bytes, told)                                                              \
+#define BINARY(bytes, reported)                                                          \
     {                                                                                    \
-        true, bytes, sizeof(bytes) - 1, told                                             \
+        true, bytes, sizeof(bytes) - 1, reported                                         \
     }
     TEXT("STORED\r\nEND\r\n", ">7 STORED\n>7 END\n"),
     TEXT("VALUE k 0 3\r\na\nb\r\nVALUE j 5 0 99\r\n\r\nEND\r\n",
@@ -65,7 +65,7 @@ TEST_ROWS(test_replies, rows, row->bytes)
         struct verbose t = {0};
         verbose_replies(&t, 7, row->is_binary, runs, 2);
         ck_assert_uint_eq(t.shown, len);
-        strcat(wanted, row->told);
+        strcat(wanted, row->reported);
     }
     for (size_t cut = 0; cut <= len; cut++) {
         struct verbose t = {0};
@@ -74,7 +74,7 @@ TEST_ROWS(test_replies, rows, row->bytes)
             verbose_replies(&t, 7, row->is_binary, &run, 1);
             verbose_sent(&t, cut > 0 ? cut : len);
         }
-        strcat(wanted, row->told);
+        strcat(wanted, row->reported);
     }
     ck_assert_str_eq(written(), wanted);
 }
@@ -83,11 +83,11 @@ TEST_ROWS(test_replies, rows, row->bytes)
 TEST(test_more_comes)
 {
     static const char bytes[] = "VALUE k 0 5\r\nabcde\r\nEND\r\nOK\r\n";
-    static const char told[] = ">7 sending key k\n>7 END\n>7 OK\n";
+    static const char reported[] = ">7 sending key k\n>7 END\n>7 OK\n";
     struct verbose t = {0};
     for (size_t len = 0; len < sizeof bytes; len++) {
         struct iovec run = {(char *)bytes, len};
         verbose_replies(&t, 7, false, &run, 1);
     }
-    ck_assert_str_eq(written(), told);
+    ck_assert_str_eq(written(), reported);
 }

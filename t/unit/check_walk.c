@@ -55,7 +55,7 @@ put_numbered(unsigned from, unsigned to, uint32_t exptime)
 static uint32_t
 open_walk(uint64_t classes, bool by_table, uint32_t per_list)
 {
-    struct store_walk_ask ask = {
+    struct store_walk_spec ask = {
         .classes = classes, .by_table = by_table, .per_list = per_list};
     uint32_t ticket;
 
@@ -120,8 +120,8 @@ TEST(counts_when_a_list_is_done)
 
 TEST(says_why_it_can_not_walk)
 {
-    struct store_walk_ask all = {.classes = STORE_WALK_ALL};
-    struct store_walk_ask some = {.classes = UINT64_C(1) << 5};
+    struct store_walk_spec all = {.classes = STORE_WALK_ALL};
+    struct store_walk_spec some = {.classes = UINT64_C(1) << 5};
     uint32_t first, second;
 
     ck_assert_int_eq(store_walk_open(s, &all, NOW, &first), STORE_WALK_EMPTY);
@@ -219,7 +219,7 @@ TEST(sees_each_item_of_the_table_once)
 /* Twice to the double while a walk is under way: each item still comes once. */
 TEST(table_grows_under_a_walk)
 {
-    struct store_walk_ask ask = {.by_table = true};
+    struct store_walk_spec ask = {.by_table = true};
     unsigned power = totals_of(s).hash_power;
     unsigned added = 0;
     bool was_expanding = false;
@@ -269,7 +269,7 @@ TEST_LOOP(ends_when_it_does_not_get_on, 2)
 /* One that gets on slowly keeps it for half an hour; a crawl may take as long as it likes. */
 TEST_LOOP(ends_a_dump_after_half_an_hour, 2)
 {
-    struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = _i};
+    struct store_walk_spec ask = {.classes = STORE_WALK_ALL, .is_crawl = _i};
     uint32_t ticket;
 
     put_numbered(0, ITEMS, STORE_NEVER);
@@ -299,7 +299,7 @@ note_crawl(void *ctx, const struct store_event *event)
 static void
 crawl_all(uint32_t now)
 {
-    struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = true};
+    struct store_walk_spec ask = {.classes = STORE_WALK_ALL, .is_crawl = true};
     uint32_t ticket;
 
     crawls = 0;
@@ -311,7 +311,7 @@ crawl_all(uint32_t now)
 
 TEST(tells_of_each_list_and_plans_the_next_crawl)
 {
-    struct store_walk_ask due = {
+    struct store_walk_spec due = {
         .classes = STORE_WALK_ALL, .is_crawl = true, .only_due = true};
     uint32_t ticket;
 

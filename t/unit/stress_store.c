@@ -518,9 +518,9 @@ list(struct shared *sh, unsigned class_id, unsigned turn)
 static void
 shift(struct shared *sh, unsigned turn)
 {
-    static const struct store_walk_ask lists = {.classes = STORE_WALK_ALL},
-                                       table = {.classes = STORE_WALK_ALL,
-                                                .by_table = true};
+    static const struct store_walk_spec lists = {.classes = STORE_WALK_ALL},
+                                        table = {.classes = STORE_WALK_ALL,
+                                                 .by_table = true};
     int classes = (int)store_class_count(sh->store);
     unsigned left = UINT32_MAX;
     uint32_t now = atomic_load(&sh->now);
@@ -540,7 +540,7 @@ shift(struct shared *sh, unsigned turn)
     }
     (void)store_move_step(sh->store, STEP_CHUNKS, now);
     if (turn % WALK_EVERY == 0 && !sh->is_walking) {
-        const struct store_walk_ask *ask = turn / WALK_EVERY % 2 == 0 ? &lists : &table;
+        const struct store_walk_spec *ask = turn / WALK_EVERY % 2 == 0 ? &lists : &table;
 
         sh->is_walking =
             store_walk_open(sh->store, ask, now, &sh->ticket) == STORE_WALK_OK;

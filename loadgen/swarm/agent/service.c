@@ -120,7 +120,7 @@ send_sample(struct service *s, const struct server_sample *sample)
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_SAMPLE);
     frame_put_number(o, FIELD_SERVER, sample->server);
     frame_put_number(o, FIELD_AT, (uint64_t)(sample->at_s * 1e9));
-    frame_put_number(o, FIELD_TOLD, sample->told);
+    frame_put_number(o, FIELD_TOLD, sample->reported);
     uint64_t values[SERVER_STATS];
     static_assert(sizeof values == sizeof sample->values, "a double's bits each");
     memcpy(values, sample->values, sizeof values);
@@ -330,18 +330,18 @@ on_frame(struct service *s, const struct frame *f, nsec_t heard)
 static void
 on_job(struct service *s)
 {
-    static enum job_state told = JOB_NEW;
+    static enum job_state reported = JOB_NEW;
     uint64_t count;
     while (read(s->job.wake_fd, &count, sizeof count) > 0) {
     }
     enum job_state state = job_state(&s->job);
-    if (state == JOB_IDLE && told == JOB_NEW) {
+    if (state == JOB_IDLE && reported == JOB_NEW) {
         struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
         frame_put_number(o, FIELD_LOADED,
                          s->job.run != NULL ? run_loaded(s->job.run) : 0);
         put_notes(o, &s->job);
         send_frame(s);
-        told = JOB_IDLE;
+        reported = JOB_IDLE;
     }
     send_looks(s);
     send_samples(s);

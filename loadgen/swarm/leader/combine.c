@@ -23,9 +23,9 @@ static unsigned
 threads_at(const struct combine_parts *p, const struct member *k, unsigned class)
 {
     unsigned here = (unsigned)p->options->classes[class].threads;
-    bool has_told =
+    bool has_reported =
         member_sends(k, class) && k->threads >= first_thread(p->options, k, class) + here;
-    return has_told ? here : 0;
+    return has_reported ? here : 0;
 }
 
 static unsigned
@@ -169,7 +169,7 @@ describe(struct result_agent *a, const struct combine_parts *p, unsigned index)
 
 /* Who had no part in the run is not told of, unless it should have had one. */
 static bool
-is_told(const struct combine_parts *p, unsigned index)
+is_reported(const struct combine_parts *p, unsigned index)
 {
     const struct member *k = &p->members->all[index];
     return index == 0 ? k->classes > 0 : !k->is_out || k->is_missed;
@@ -180,7 +180,7 @@ make_agents(struct result *r, const struct combine_parts *p)
 {
     r->agents = alloc_zeroed(p->members->count, sizeof *r->agents);
     for (unsigned i = 0; i < p->members->count; i++) {
-        if (is_told(p, i)) {
+        if (is_reported(p, i)) {
             describe(&r->agents[r->agents_len++], p, i);
         }
     }
@@ -207,7 +207,7 @@ share_tail(struct result *r, const struct combine_parts *p)
     uint64_t limit = hist_quantile(r->all[FROM_INTENDED], .99), above = 0, good = 0;
     unsigned at = 0;
     for (unsigned i = 0; i < p->members->count; i++) {
-        if (!is_told(p, i)) {
+        if (!is_reported(p, i)) {
             continue;
         }
         unsigned classes = counters_of(p, i, counters);

@@ -25,7 +25,7 @@ local_open(struct local *l, const struct run_conf *conf)
 {
     struct run_conf c = *conf;
     c.options = &l->options;
-    l->told = delta_counters_create(l->options.classes_len);
+    l->reported = delta_counters_create(l->options.classes_len);
     counters_init(&l->look);
     return run_open(&l->run, &c);
 }
@@ -34,7 +34,7 @@ void
 local_fini(struct local *l)
 {
     run_close(&l->run);
-    delta_counters_destroy(&l->told, l->options.classes_len);
+    delta_counters_destroy(&l->reported, l->options.classes_len);
     counters_fini(&l->look);
 }
 
@@ -47,7 +47,7 @@ tell(struct local *l, const struct member *self, unsigned class, uint64_t interv
     struct frame f;
     size_t taken;
     frame_begin(&o, MESSAGE_DELTA, 0, 0);
-    delta_put_next(&o, now, &l->told[class]);
+    delta_put_next(&o, now, &l->reported[class]);
     bool is_good =
         frame_end(&o, 0) &&
         frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE &&
@@ -67,9 +67,9 @@ local_begin(struct local *l, struct member *self, const struct run_spec *spec)
     member_set_own(self, NULL);
     for (unsigned i = 0; i < self->classes; i++) {
         l->rates[i] = (double)self->rates[i];
-        counters_reset(&l->told[i]);
+        counters_reset(&l->reported[i]);
     }
-    l->told_interval = 0;
+    l->reported_interval = 0;
     return own;
 }
 
@@ -79,7 +79,7 @@ local_tell(struct local *l, const struct member *self, const struct run *run, ns
     const struct swarm_run *swarm = self->run;
     uint64_t interval =
         interval_number(now - run_window(run)->start, swarm->time, swarm->length);
-    if (interval <= l->told_interval) {
+    if (interval <= l->reported_interval) {
         return;
     }
     for (unsigned i = 0; i < self->classes; i++) {
@@ -87,7 +87,7 @@ local_tell(struct local *l, const struct member *self, const struct run *run, ns
         run_sum(run, i, &l->look);
         tell(l, self, i, interval, &l->look);
     }
-    l->told_interval = interval;
+    l->reported_interval = interval;
 }
 
 void
@@ -97,7 +97,7 @@ local_end(struct local *l, struct member *self, const struct result *result)
     bool is_whole = result->elapsed_s * 1e9 + 1e6 > (double)swarm->time;
     uint64_t last = interval_last(swarm->time, swarm->length);
     for (unsigned i = 0; i < result->classes_len; i++) {
-        tell(l, self, i, is_whole ? last : l->told_interval + 1,
+        tell(l, self, i, is_whole ? last : l->reported_interval + 1,
              &result->classes[i].total);
     }
     ledger_done(swarm->ledger, 0);

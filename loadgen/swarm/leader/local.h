@@ -14,9 +14,9 @@ struct local {
     double rates[OPTIONS_CLASSES_MAX]; /* of the run under way, one each of its classes */
     struct run *run;                   /* NULL: not opened, or it sends nothing */
     /* What of the run under way was told, one of its classes each. */
-    struct counters *told;
+    struct counters *reported;
     struct counters look;
-    uint64_t told_interval;
+    uint64_t reported_interval;
 };
 
 /* The options with the classes of `self`, or, where it has none, those that it would have. */

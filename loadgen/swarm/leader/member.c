@@ -308,13 +308,13 @@ on_delta(struct member *k, const struct frame *f, nsec_t now)
 static void
 on_sample(struct member *k, const struct frame *f, nsec_t now)
 {
-    uint64_t server, at, told, values[SERVER_STATS];
+    uint64_t server, at, reported, values[SERVER_STATS];
     struct server_sample sample = {0};
     if (k->state != MEMBER_RUNNING || k->servers == 0 ||
         !frame_number(f, FIELD_SERVER, 0, k->servers - 1, &server) ||
         !frame_number(f, FIELD_AT, 0, longest_since(k->run->begin + k->run->warmup, now),
                       &at) ||
-        !frame_number(f, FIELD_TOLD, 0, SERVER_STATS_ALL, &told) ||
+        !frame_number(f, FIELD_TOLD, 0, SERVER_STATS_ALL, &reported) ||
         !frame_numbers(f, FIELD_VALUES, SERVER_STATS, values) ||
         k->samples >=
             k->servers * (k->run->time / k->run->stats_length + SAMPLES_BESIDES)) {
@@ -328,7 +328,7 @@ on_sample(struct member *k, const struct frame *f, nsec_t now)
     }
     sample.server = k->observer + (unsigned)server * k->run->observers;
     sample.at_s = (double)at / 1e9;
-    sample.told = (unsigned)told;
+    sample.reported = (unsigned)reported;
     if (!is_good) {
         member_lose(k, "sent stats that make no sense");
         return;

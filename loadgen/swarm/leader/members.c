@@ -212,9 +212,9 @@ members_tell_losses(struct members *l)
 {
     for (unsigned i = 0; i < l->count; i++) {
         struct member *k = &l->all[i];
-        if (k->state == MEMBER_LOST && !k->is_told) {
+        if (k->state == MEMBER_LOST && !k->is_reported) {
             fprintf(stderr, "mcload: agent %s is lost: %s\n", k->at.name, k->why);
-            k->is_told = true;
+            k->is_reported = true;
         }
     }
 }

@@ -58,9 +58,9 @@ struct member {
     unsigned first_class, classes, observer, servers;
     uint64_t weight;
     enum member_state state;
-    bool is_wrong;  /* what it sent is proven wrong */
-    bool is_told;   /* that it is lost: there was a line */
-    bool is_out;    /* lost before the run under way: no part of it */
+    bool is_wrong;    /* what it sent is proven wrong */
+    bool is_reported; /* that it is lost: there was a line */
+    bool is_out;      /* lost before the run under way: no part of it */
     bool is_missed; /* ... but what went just before it was for it: it is told as lost */
     bool has_refused; /* what was asked of it: `why` says what it does not allow */
     char why[MESSAGE_TEXT_MAX];

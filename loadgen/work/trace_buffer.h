@@ -17,9 +17,9 @@
 #include "base/must.h"
 #include "loadgen/work/trace.h"
 
-#define BOOK_NONE UINT32_MAX
+#define TRACE_BUFFER_NONE UINT32_MAX
 
-struct book_page {
+struct trace_buffer_slot {
     uint64_t at_ns; /* intended start, from the begin of the run; 0: as soon as can be */
     uint64_t hash;  /* of its key */
     uint32_t value_len;
@@ -34,7 +34,7 @@ struct book_page {
 
 /* One way: each index is written by one thread and read by the other. They stand apart, so
  * that neither takes the other's cache line with its own. */
-struct book_ring {
+struct trace_buffer_ring {
     uint32_t *places;
     char before[64];
     atomic_uint head; /* taken so far: release by the taker */
@@ -43,50 +43,50 @@ struct book_ring {
     char behind[64];
 };
 
-struct book {
-    struct book_page *pages;
+struct trace_buffer {
+    struct trace_buffer_slot *pages;
     uint64_t end_ns;      /* of the trace, from the begin; once it is over */
     uint32_t count, mask; /* of places, and of rings, which have at least as many */
-    struct book_ring full, empty; /* reader to sender, and back */
-    atomic_bool is_over;          /* nothing more comes: release by the reader */
+    struct trace_buffer_ring full, empty; /* reader to sender, and back */
+    atomic_bool is_over;                  /* nothing more comes: release by the reader */
 };
 
 /* 0 < count < 2^30. */
-void book_init(struct book *b, uint32_t count);
-void book_fini(struct book *b);
+void trace_buffer_init(struct trace_buffer *b, uint32_t count);
+void trace_buffer_fini(struct trace_buffer *b);
 /* Neither thread is at work: all places are free again. */
-void book_reset(struct book *b);
+void trace_buffer_reset(struct trace_buffer *b);
 
 /* ---- reader -------------------------------------------------------------------------- */
 
-/* A free place, BOOK_NONE when there is none: filled, it is handed over by book_put. */
-uint32_t book_blank(struct book *b);
-void book_put(struct book *b, uint32_t page);
+/* A free place, TRACE_BUFFER_NONE when there is none: filled, it is handed over by trace_buffer_commit. */
+uint32_t trace_buffer_reserve(struct trace_buffer *b);
+void trace_buffer_commit(struct trace_buffer *b, uint32_t page);
 /* Nothing more comes; the trace ends so long after the begin of the run. */
-void book_end(struct book *b, uint64_t end_ns);
+void trace_buffer_end(struct trace_buffer *b, uint64_t end_ns);
 
 /* ---- sender -------------------------------------------------------------------------- */
 
-static inline struct book_page *
-book_page(const struct book *b, uint64_t page)
+static inline struct trace_buffer_slot *
+trace_buffer_slot(const struct trace_buffer *b, uint64_t page)
 {
     must(page < b->count);
     return &b->pages[page];
 }
 
-/* The next request, held once, BOOK_NONE when none has been read. */
-uint32_t book_take(struct book *b);
+/* The next request, held once, TRACE_BUFFER_NONE when none has been read. */
+uint32_t trace_buffer_take(struct trace_buffer *b);
 /* The same without taking it. */
-uint32_t book_peek(const struct book *b);
-/* Whether book_take will never find one again. */
-bool book_is_done(const struct book *b);
+uint32_t trace_buffer_peek(const struct trace_buffer *b);
+/* Whether trace_buffer_take will never find one again. */
+bool trace_buffer_is_done(const struct trace_buffer *b);
 /* Places that the sender has. */
-uint32_t book_held(const struct book *b);
+uint32_t trace_buffer_used(const struct trace_buffer *b);
 
 static inline void
-book_hold(struct book *b, uint64_t page)
+trace_buffer_get(struct trace_buffer *b, uint64_t page)
 {
-    book_page(b, page)->holds++;
+    trace_buffer_slot(b, page)->holds++;
 }
 /* The last one gives the place back. */
-void book_release(struct book *b, uint64_t page);
+void trace_buffer_release(struct trace_buffer *b, uint64_t page);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/book.h"
+#include "loadgen/work/trace_buffer.h"
 
 #include "base/alloc.h"
 
 /* ---- rings: the counts run freely, and wrap with the ring ------------------------------ */
 
 static uint32_t
-ring_peek(const struct book_ring *r, uint32_t mask)
+ring_peek(const struct trace_buffer_ring *r, uint32_t mask)
 {
     unsigned head = atomic_load_explicit(&r->head, memory_order_relaxed);
     return head == atomic_load_explicit(&r->tail, memory_order_acquire)
-               ? BOOK_NONE
+               ? TRACE_BUFFER_NONE
                : r->places[head & mask];
 }
 
 static uint32_t
-ring_take(struct book_ring *r, uint32_t mask)
+ring_take(struct trace_buffer_ring *r, uint32_t mask)
 {
     uint32_t page = ring_peek(r, mask);
-    if (page != BOOK_NONE) {
+    if (page != TRACE_BUFFER_NONE) {
         unsigned head = atomic_load_explicit(&r->head, memory_order_relaxed);
         atomic_store_explicit(&r->head, head + 1, memory_order_release);
     }
@@ -29,7 +29,7 @@ ring_take(struct book_ring *r, uint32_t mask)
 
 /* There is always room: a ring has as many places as the book. */
 static void
-ring_put(struct book_ring *r, uint32_t mask, uint32_t page)
+ring_put(struct trace_buffer_ring *r, uint32_t mask, uint32_t page)
 {
     unsigned tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
     r->places[tail & mask] = page;
@@ -39,22 +39,22 @@ ring_put(struct book_ring *r, uint32_t mask, uint32_t page)
 /* ---- both ---------------------------------------------------------------------------- */
 
 void
-book_init(struct book *b, uint32_t count)
+trace_buffer_init(struct trace_buffer *b, uint32_t count)
 {
     uint32_t size = 1;
     must(count > 0 && count < UINT32_C(1) << 30);
     while (size < count) {
         size *= 2;
     }
-    *b = (struct book){.count = count, .mask = size - 1};
+    *b = (struct trace_buffer){.count = count, .mask = size - 1};
     b->pages = alloc_zeroed(count, sizeof *b->pages);
     b->full.places = alloc_zeroed(size, sizeof *b->full.places);
     b->empty.places = alloc_zeroed(size, sizeof *b->empty.places);
-    book_reset(b);
+    trace_buffer_reset(b);
 }
 
 void
-book_fini(struct book *b)
+trace_buffer_fini(struct trace_buffer *b)
 {
     free(b->pages);
     free(b->full.places);
@@ -64,7 +64,7 @@ book_fini(struct book *b)
 }
 
 void
-book_reset(struct book *b)
+trace_buffer_reset(struct trace_buffer *b)
 {
     atomic_store(&b->full.head, 0);
     atomic_store(&b->full.tail, 0);
@@ -78,50 +78,50 @@ book_reset(struct book *b)
 }
 
 uint32_t
-book_blank(struct book *b)
+trace_buffer_reserve(struct trace_buffer *b)
 {
     return ring_take(&b->empty, b->mask);
 }
 
 void
-book_put(struct book *b, uint32_t page)
+trace_buffer_commit(struct trace_buffer *b, uint32_t page)
 {
     ring_put(&b->full, b->mask, page);
 }
 
 void
-book_end(struct book *b, uint64_t end_ns)
+trace_buffer_end(struct trace_buffer *b, uint64_t end_ns)
 {
     b->end_ns = end_ns;
     atomic_store_explicit(&b->is_over, true, memory_order_release);
 }
 
 uint32_t
-book_peek(const struct book *b)
+trace_buffer_peek(const struct trace_buffer *b)
 {
     return ring_peek(&b->full, b->mask);
 }
 
 uint32_t
-book_take(struct book *b)
+trace_buffer_take(struct trace_buffer *b)
 {
     uint32_t page = ring_take(&b->full, b->mask);
-    if (page != BOOK_NONE) {
+    if (page != TRACE_BUFFER_NONE) {
         b->pages[page].holds = 1;
     }
     return page;
 }
 
 bool
-book_is_done(const struct book *b)
+trace_buffer_is_done(const struct trace_buffer *b)
 {
     /* In this order: what was put before the end is seen then. */
     return atomic_load_explicit(&b->is_over, memory_order_acquire) &&
-           book_peek(b) == BOOK_NONE;
+           trace_buffer_peek(b) == TRACE_BUFFER_NONE;
 }
 
 uint32_t
-book_held(const struct book *b)
+trace_buffer_used(const struct trace_buffer *b)
 {
     unsigned taken = atomic_load_explicit(&b->full.head, memory_order_relaxed);
     unsigned back = atomic_load_explicit(&b->empty.tail, memory_order_relaxed);
@@ -129,9 +129,9 @@ book_held(const struct book *b)
 }
 
 void
-book_release(struct book *b, uint64_t page)
+trace_buffer_release(struct trace_buffer *b, uint64_t page)
 {
-    struct book_page *p = book_page(b, page);
+    struct trace_buffer_slot *p = trace_buffer_slot(b, page);
     must(p->holds > 0);
     if (--p->holds == 0) {
         ring_put(&b->empty, b->mask, (uint32_t)page);
