@@ -356,9 +356,9 @@ START_TEST(policies_want_to_see_all)
     atomic_store(&sim.shared.limiter.is_on, true);
     ck_assert(!pump_is_plain(&c.pump));
     atomic_store(&sim.shared.limiter.is_on, false);
-    k->latency.who = &c.pump;
+    k->latency.followed = &c.pump;
     ck_assert(!pump_is_plain(&c.pump));
-    k->latency.who = NULL;
+    k->latency.followed = NULL;
     k->env.looks_closer = true;
     ck_assert(!pump_is_plain(&c.pump));
     k->env.looks_closer = false;
