@@ -21,6 +21,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,11 @@ import (
 )
 
 // Between two batches of items that push others out: often enough, and time is left for the rest.
-const fillPause = 2 * time.Millisecond
+const (
+	fillPause = 2 * time.Millisecond
+	fillBatch = 500
+	fillSame  = 40 * fillBatch // items of one size
+)
 
 func main() {
 	server := flag.String("server", "127.0.0.1:11211", "host:port")
@@ -39,6 +44,7 @@ func main() {
 	seed := flag.Int64("seed", 1, "of the requests")
 	together := flag.Int("together", 2*runtime.NumCPU(), "histories at a time, each with keys of its own")
 	evict := flag.Bool("evict", false, "items may go at any time; fill the memory meanwhile")
+	upset := flag.Bool("upset", false, "with -evict: fill with several sizes, flush, move pages, change the limit")
 	binary := flag.Bool("binary", false, "every second client speaks the binary protocol")
 	wrong := flag.Bool("wrong", false, "check the checker: caches with a bug, of its own making")
 	flag.Parse()
@@ -49,7 +55,11 @@ func main() {
 	var filler sync.WaitGroup
 	if *evict {
 		filler.Add(1)
-		go fill(*server, stop, &filler)
+		go fill(*server, *upset, stop, &filler)
+	}
+	if *upset {
+		filler.Add(1)
+		go disturb(*server, stop, &filler)
 	}
 	total, lost := 0, 0
 	var (
@@ -163,8 +173,9 @@ func history(server string, h, clients, requests, keys int, seed int64, binary b
 	return ops, lost
 }
 
-// fill stores other items of the same size until the test is over, so that some are evicted.
-func fill(server string, stop chan bool, done *sync.WaitGroup) {
+// fill stores other items of the same size until the test is over, so that some are evicted; with
+// several sizes by turns, so that pages have to move.
+func fill(server string, several bool, stop chan bool, done *sync.WaitGroup) {
 	defer done.Done()
 	conn, err := net.Dial("tcp", server)
 	if err != nil {
@@ -178,12 +189,48 @@ func fill(server string, stop chan bool, done *sync.WaitGroup) {
 			return
 		default:
 		}
+		value := "filler"
+		if several {
+			value = strings.Repeat(value, []int{1, 1, 20, 100}[i/fillSame%4])
+		}
 		batch := ""
-		for j := 0; j < 500; j++ {
-			batch += fmt.Sprintf("set fill%d 0 0 6 noreply\r\nfiller\r\n", i)
+		for j := 0; j < fillBatch; j++ {
+			batch += fmt.Sprintf("set fill%d 0 0 %d noreply\r\n%s\r\n", i, len(value), value)
 			i++
 		}
 		if _, err := conn.Write([]byte(batch + "get nix\r\n")); err != nil {
+			return
+		}
+		if _, err := in.ReadString('\n'); err != nil {
+			return
+		}
+		time.Sleep(fillPause)
+	}
+}
+
+// disturb flushes, moves pages and changes the limit until the test is over.
+func disturb(server string, stop chan bool, done *sync.WaitGroup) {
+	defer done.Done()
+	conn, err := net.Dial("tcp", server)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		line := fmt.Sprintf("slabs reassign -1 %d", i%3)
+		if i%5 == 0 {
+			line = fmt.Sprintf("cache_memlimit %d", 16+i%2*16)
+		}
+		if i%33 == 0 {
+			line = "flush_all"
+		}
+		if _, err := conn.Write([]byte(line + "\r\n")); err != nil {
 			return
 		}
 		if _, err := in.ReadString('\n'); err != nil {
