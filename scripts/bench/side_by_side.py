@@ -85,7 +85,7 @@ def cpu_time_of(pid):
 class Server:
     """A process on some CPUs that answers on self.port, or on the UNIX socket self.path."""
 
-    def __init__(self, name, argv, port, cpus=None, path=None):
+    def __init__(self, name, argv, port, cpus=None, path=None, patience=60):
         self.name = name
         self.port = port
         self.path = path
@@ -94,13 +94,13 @@ class Server:
                                         stdin=subprocess.DEVNULL, stdout=self.said,
                                         stderr=subprocess.STDOUT)
         try:
-            self.await_start(argv)
+            self.await_start(argv, patience)
         except BaseException:  # also when this program is told to end
             self.stop()
             raise
 
-    def await_start(self, argv):
-        deadline = time.monotonic() + 60
+    def await_start(self, argv, patience):
+        deadline = time.monotonic() + patience
         while True:
             try:
                 self.connect()
@@ -252,7 +252,7 @@ class Bench:
         return process
 
     def replay(self, server, block, connections, seconds):
-        """Blocks answered a second by scripts/bench/replay.c, on CLIENT_CPU."""
+        """Blocks answered in these seconds; scripts/bench/replay.c sends them, on CLIENT_CPU."""
         argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("replay"), str(server.port),
                 str(connections), str(seconds)]
         result = subprocess.run(argv, input=block, stdout=subprocess.PIPE, timeout=seconds + 60)
