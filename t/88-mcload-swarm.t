@@ -282,6 +282,7 @@ cmp_ok(scalar @marked, '<', scalar @rows, '... those before are not');
 like($rows[-1], qr/lost/, '... the last one is');
 # What agents said last was copied while their threads counted on: not all of it is of one instant.
 my ($achieved, $in_buckets) = @{$run->{json}}{qw(totals.achieved latency.intended.buckets.sum)};
+is($in_buckets, $run->{json}{'latency.intended.count'}, 'continue: each latency of the headline is in a bucket');
 cmp_ok(abs($in_buckets - $achieved), '<=', 0.05 * $achieved,
     'continue: the answers of the headline are in buckets, and no others') or diag("$in_buckets, not $achieved");
 $run = lose_one('accept');
