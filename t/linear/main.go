@@ -52,14 +52,14 @@ func main() {
 		os.Exit(selfTest(*histories, *seed))
 	}
 	stop := make(chan bool)
-	var filler sync.WaitGroup
+	var others sync.WaitGroup
 	if *evict {
-		filler.Add(1)
-		go fill(*server, *upset, stop, &filler)
+		others.Add(1)
+		go beside(*server, stop, &others, fill(*upset))
 	}
 	if *upset {
-		filler.Add(1)
-		go disturb(*server, stop, &filler)
+		others.Add(1)
+		go beside(*server, stop, &others, disturb)
 	}
 	total, lost := 0, 0
 	var (
@@ -95,7 +95,7 @@ func main() {
 	close(numbers)
 	all.Wait()
 	close(stop)
-	filler.Wait()
+	others.Wait()
 	if lost*2 > total {
 		fmt.Printf("%d answers of %d were lost: is the server there?\n", lost, total)
 		os.Exit(1)
@@ -173,43 +173,8 @@ func history(server string, h, clients, requests, keys int, seed int64, binary b
 	return ops, lost
 }
 
-// fill stores other items of the same size until the test is over, so that some are evicted; with
-// several sizes by turns, so that pages have to move.
-func fill(server string, several bool, stop chan bool, done *sync.WaitGroup) {
-	defer done.Done()
-	conn, err := net.Dial("tcp", server)
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	in := bufio.NewReader(conn)
-	for i := 0; ; {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		value := "filler"
-		if several {
-			value = strings.Repeat(value, []int{1, 1, 20, 100}[i/fillSame%4])
-		}
-		batch := ""
-		for j := 0; j < fillBatch; j++ {
-			batch += fmt.Sprintf("set fill%d 0 0 %d noreply\r\n%s\r\n", i, len(value), value)
-			i++
-		}
-		if _, err := conn.Write([]byte(batch + "get nix\r\n")); err != nil {
-			return
-		}
-		if _, err := in.ReadString('\n'); err != nil {
-			return
-		}
-		time.Sleep(fillPause)
-	}
-}
-
-// disturb flushes, moves pages and changes the limit until the test is over.
-func disturb(server string, stop chan bool, done *sync.WaitGroup) {
+// beside sends the requests, each answered by a line, until the test is over.
+func beside(server string, stop chan bool, done *sync.WaitGroup, request func(i int) string) {
 	defer done.Done()
 	conn, err := net.Dial("tcp", server)
 	if err != nil {
@@ -223,14 +188,7 @@ func disturb(server string, stop chan bool, done *sync.WaitGroup) {
 			return
 		default:
 		}
-		line := fmt.Sprintf("slabs reassign -1 %d", i%3)
-		if i%5 == 0 {
-			line = fmt.Sprintf("cache_memlimit %d", 16+i%2*16)
-		}
-		if i%33 == 0 {
-			line = "flush_all"
-		}
-		if _, err := conn.Write([]byte(line + "\r\n")); err != nil {
+		if _, err := conn.Write([]byte(request(i))); err != nil {
 			return
 		}
 		if _, err := in.ReadString('\n'); err != nil {
@@ -238,6 +196,33 @@ func disturb(server string, stop chan bool, done *sync.WaitGroup) {
 		}
 		time.Sleep(fillPause)
 	}
+}
+
+// fill stores other items of the same size, so that some are evicted; with several sizes by turns,
+// so that pages have to move.
+func fill(several bool) func(int) string {
+	return func(batch int) string {
+		text := ""
+		for i := batch * fillBatch; i < (batch+1)*fillBatch; i++ {
+			value := "filler"
+			if several {
+				value = strings.Repeat(value, []int{1, 1, 20, 100}[i/fillSame%4])
+			}
+			text += fmt.Sprintf("set fill%d 0 0 %d noreply\r\n%s\r\n", i, len(value), value)
+		}
+		return text + "get nix\r\n"
+	}
+}
+
+// disturb flushes, moves pages and changes the limit.
+func disturb(i int) string {
+	switch {
+	case i%33 == 0:
+		return "flush_all\r\n"
+	case i%5 == 0:
+		return fmt.Sprintf("cache_memlimit %d\r\n", 16+i%2*16)
+	}
+	return fmt.Sprintf("slabs reassign -1 %d\r\n", i%3)
 }
 
 func report(h int, seed int64, ops []porcupine.Operation, info porcupine.LinearizationInfo, evict bool) {
