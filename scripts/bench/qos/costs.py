@@ -17,15 +17,20 @@ FEATURES = {
     "limit": ["--classes=off", "--qps-limit=10m"],
     "slo": ["--classes=off", "--slo=p99:10s"],
     "balance": ["--classes=off", "--balance"],
-    "pin": ["--classes=off", "--pin=list:0"],
-    "pin, steer=cpu": ["--classes=off", "--pin=list:0", "--steer=cpu"],
+    "pin": ["--classes=off", "--pin=list:{cpu}"],
+    "pin, steer=cpu": ["--classes=off", "--pin=list:{cpu}", "--steer=cpu"],
 }
 VARIANTS = {
     OFF: ["--classes=off"],
-    "everything on": ["--pin=list:0", "--steer=cpu", "--balance", "--qps-limit=10m",
+    "everything on": ["--pin=list:{cpu}", "--steer=cpu", "--balance", "--qps-limit=10m",
                       "--slo=p99:10s"],
     **FEATURES,
 }
+
+
+def started(run, name):
+    options = [option.format(cpu=side.SERVER_CPU) for option in VARIANTS[name]]
+    return run.server(name, options)
 
 
 def measure(run, server, depth):
@@ -45,7 +50,7 @@ def case(run):
     samples = {}
     for turn, names in run.turns(name for name in VARIANTS if name != OFF):
         for name in names:
-            with run.server(OFF, VARIANTS[OFF]) as off, run.server(name, VARIANTS[name]) as on:
+            with started(run, OFF) as off, started(run, name) as on:
                 pair = (off, on) if turn % 2 else (on, off)
                 for depth in DEPTHS:
                     for server in pair:

@@ -34,6 +34,9 @@ def arguments(description, cases, parts):
     parser.add_argument("--quick", action="store_true",
                         help="one short round: does the script work? Figures mean nothing")
     parser.add_argument("--build", default=os.path.join(side.TOP, "build"))
+    parser.add_argument("--server-cpu", type=int, choices=(0, 1), default=0,
+                        help="of the servers; clients have the other (0). Choose the one that "
+                        "the system's own services use less")
     parser.add_argument("--markdown", metavar="FILE",
                         help="put each table into its section of FILE, and plots beside it, "
                         "into plots/")
@@ -76,7 +79,7 @@ def run_case(bench, name, case, args):
     if args.markdown:
         remarks = textwrap.wrap(
             f"`scripts/{script()} --cases {name} --rounds {runner.rounds} --seconds "
-            f"{runner.seconds}`, {side.machine()}; median of the valid rounds (lowest-highest). "
+            f"{runner.seconds}`, {side.machine()}, servers on CPU {side.SERVER_CPU}; median of the valid rounds (lowest-highest). "
             + case.remark, COLUMNS)
         kept, left_out = without_invalid(case.head, rows)
         side.put_markdown(args.markdown, f"{script()} {name}", case.title, remarks, case.head,
@@ -104,6 +107,7 @@ def main(description, cases, parts=()):
     names = chosen(args.cases, cases, "case")
     if parts:
         args.only = chosen(args.only, parts, "pattern")
+    side.SERVER_CPU, side.CLIENT_CPU = args.server_cpu, 1 - args.server_cpu
     side.need_two_cpus()
     # The servers' CPU is theirs alone.
     os.sched_setaffinity(0, {side.CLIENT_CPU})
