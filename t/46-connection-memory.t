@@ -45,7 +45,7 @@ each_profile(sub ($profile) {
     all_send("mn\r\n", @idle);
     read_line($_) for @idle;
     cmp_ok(blocks_in_use(), '<=', 3, 'idle connections have no blocks');
-    costs_at_most(2048, $before, $MANY, 'an idle connection takes 1.2 KiB');
+    costs_at_most(640, $before, $MANY, 'an idle connection takes 560 bytes');
 
     $before = memory();
     for my $round (1 .. 3) {

@@ -28,9 +28,9 @@ struct turn;
 
 /* A request's way through admission; embedded in the work whose head it is. */
 struct ticket {
-    bool is_admitted;       /* the request has its tokens */
+    struct waitq_node wait; /* its place while it waits for tokens */
+    bool is_admitted;       /* the request has them */
     bool is_refused;        /* it has waited for them in vain */
-    struct waitq_node wait; /* its place while it waits for them */
 };
 
 /* What admission knows of a request. */

@@ -63,7 +63,7 @@ classify_account(struct core *k, const struct session *s, enum req_class class,
         class = CLASS_BULK;
     }
     if (is_done) {
-        bytes += s->req.family == FAMILY_STORE ? s->req.value_len : 0;
+        bytes += s->req->family == FAMILY_STORE ? s->req->value_len : 0;
     }
     core_account(k, class, bytes, is_done);
     return class;

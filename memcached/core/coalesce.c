@@ -41,8 +41,7 @@ bool
 coalesce_keeps(struct pump *p)
 {
     struct core *k = p->core;
-    if (likely(p->coalesced.bytes != p->out.bytes) || k->is_draining ||
-        p->budget != NULL) {
+    if (likely(p->coalesced.bytes != p->out.bytes) || k->is_draining || p->has_budget) {
         return false;
     }
     if (p->coalesced.is_held && is_over(p)) {

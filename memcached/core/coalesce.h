@@ -24,11 +24,12 @@ struct pump;
 
 /* A pump's part. */
 struct coalesced {
-    bool is_held;
-    size_t bytes; /* of its output, from the begin, are refusals; all others count as 0 */
-    enum req_class class;
-    nsec_t since;
     struct pump *next, *prev;
+    nsec_t since;
+    uint32_t
+        bytes; /* of its output, from the begin, are refusals; all others count as 0 */
+    uint8_t class; /* enum req_class */
+    bool is_held;
 };
 
 /* The worker's: all that hold something, the oldest first. */

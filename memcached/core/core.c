@@ -3,6 +3,8 @@
  */
 #include "core/core.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
 
 /* A poll that takes longer has slept: nothing was ready when it began. */
@@ -22,6 +24,7 @@ core_init(struct core *k, struct core_shared *shared, nsec_t (*clock)(void),
           const struct env *env, uint64_t buffer_bytes)
 {
     *k = (struct core){.shared = shared, .clock = clock, .env = *env};
+    k->env.spare = &k->spare_request;
     k->env.chain =
         (struct chain_env){.pool = &k->pool, .release = release_item, .ctx = env->store};
     k->budget.bytes = buffer_bytes;
@@ -46,6 +49,7 @@ core_fini(struct core *k)
     }
     admission_fini(&k->admission);
     latency_fini(&k->latency);
+    free(k->spare_request);
 }
 
 void

@@ -88,6 +88,7 @@ struct core {
     struct pass pass;
     struct pool pool;
     struct env env;
+    struct req *spare_request;
     struct queue queue;
     struct admission admission;
     struct coalesce coalesce;

@@ -28,7 +28,7 @@ void
 pump_join(struct pump *p, struct core *core)
 {
     p->core = core;
-    p->budget = core->budget.bytes != 0 ? &core->budget : NULL;
+    p->has_budget = core->budget.bytes != 0;
 }
 
 void
@@ -76,7 +76,7 @@ account(struct pump *p, struct turn *turn, enum session_ran ran, size_t bytes)
     bool is_done = ran == RAN_DONE && !p->session.is_open;
     if (likely(is_done && class == CLASS_SMALL &&
                bytes <= k->shared->classes.bulk_bytes &&
-               p->session.req.family != FAMILY_STORE)) {
+               p->session.req->family != FAMILY_STORE)) {
         core_account(k, CLASS_SMALL, bytes, true);
     } else {
         class = classify_account(k, &p->session, class, p->is_class_declared, ran, bytes);
@@ -131,9 +131,9 @@ end_run(struct pump *p, struct turn *turn, enum session_ran ran)
 static struct facts
 facts_of(const struct pump *p, enum req_class class)
 {
-    bool has_keys = p->session.req.family == FAMILY_RETRIEVE;
+    bool has_keys = p->session.req->family == FAMILY_RETRIEVE;
     return (struct facts){.class = class,
-                          .keys = has_keys ? p->session.req.keys : 1,
+                          .keys = has_keys ? p->session.req->keys : 1,
                           .peer = p->peer,
                           .since = p->arrival.since};
 }
@@ -148,7 +148,7 @@ refuse_rest(struct pump *p, enum req_class class)
     struct core *k = p->core;
     const struct core_shared *shared = k->shared;
     bool is_alike =
-        class == CLASS_SMALL && shared->class_rules.key_count == 0 && p->budget == NULL;
+        class == CLASS_SMALL && shared->class_rules.key_count == 0 && !p->has_budget;
     if (!is_alike) {
         return;
     }
@@ -211,7 +211,7 @@ admit(struct pump *p, struct turn *turn, enum req_class class)
     /* Under a budget of replies -R alone tells how many a client may stack up, as upstream
      * has it: a turn that ends by time would send some and make room for more. */
     bool is_timed =
-        turn->has_run && p->requests % REQUESTS_TIMED == 0 && likely(p->budget == NULL);
+        turn->has_run && p->requests % REQUESTS_TIMED == 0 && likely(!p->has_budget);
     if (is_timed && (queue_is_turn_over(k, turn) || !pump_fits_piece(p, turn))) {
         return PUMP_DEFER; /* the worker's time is up, not this client's number */
     }
@@ -234,14 +234,14 @@ execute_in_budget(struct pump *p, struct turn *turn, const struct session_limits
 {
     struct core *k = p->core;
     struct session *s = &p->session;
-    uint32_t keys = s->req.keys;
+    uint32_t keys = s->req->keys;
     size_t bytes = p->out.bytes;
-    bool is_retrieval = s->req.family == FAMILY_RETRIEVE && s->error == REPLY_NONE;
+    bool is_retrieval = s->req->family == FAMILY_RETRIEVE && s->error == REPLY_NONE;
     enum session_ran ran = session_run(s, &k->env, &p->in, &p->out, limits);
-    uint32_t replies = is_retrieval ? keys - s->req.keys : ran == RAN_DONE;
+    uint32_t replies = is_retrieval ? keys - s->req->keys : ran == RAN_DONE;
     bytes = p->out.bytes - bytes;
     account(p, turn, ran, bytes);
-    bool is_good = budget_charge(p->budget, &p->share, &k->pool, replies, bytes);
+    bool is_good = budget_charge(&k->budget, &p->share, &k->pool, replies, bytes);
     if (!is_good && (ran == RAN_DONE || ran == RAN_AGAIN || ran == RAN_LATE)) {
         return PUMP_OVER;
     }
@@ -252,7 +252,7 @@ static enum pump_end
 execute(struct pump *p, struct turn *turn, const struct session_limits *limits)
 {
     struct core *k = p->core;
-    if (unlikely(p->budget != NULL)) {
+    if (unlikely(p->has_budget)) {
         return execute_in_budget(p, turn, limits);
     }
     size_t bytes = p->out.bytes;
@@ -271,8 +271,8 @@ execute_more_keys(struct pump *p, struct turn *turn, const struct session_limits
 {
     struct facts more = facts_of(p, class);
     enum pump_end end = execute(p, turn, limits);
-    if (end != PUMP_ABORT && more.keys > p->session.req.keys) {
-        more.keys -= p->session.req.keys;
+    if (end != PUMP_ABORT && more.keys > p->session.req->keys) {
+        more.keys -= p->session.req->keys;
         admission_owe(p->core, &more);
     }
     return end;
@@ -301,7 +301,7 @@ pump_run(struct pump *p, struct turn *turn)
             return end;
         }
         budget_begin(&p->share);
-        if (unlikely(p->budget != NULL) && p->session.req.family == FAMILY_RETRIEVE &&
+        if (unlikely(p->has_budget) && p->session.req->family == FAMILY_RETRIEVE &&
             p->out.bytes > 0) {
             /* So that its reply is alone there, should it have to be taken back. */
             return PUMP_FLUSH;
@@ -409,12 +409,12 @@ pump_take_back(struct pump *p)
 {
     struct session *s = &p->session;
     struct env *env = &p->core->env;
-    if (s->req.family != FAMILY_RETRIEVE || s->req.protocol == PROTOCOL_BINARY ||
+    if (s->req->family != FAMILY_RETRIEVE || s->req->protocol == PROTOCOL_BINARY ||
         s->error != REPLY_NONE || p->out.bytes != p->share.produced) {
         return false;
     }
     chain_clear(&p->out, &env->chain);
-    budget_release(p->budget, &p->share);
+    budget_release(&p->core->budget, &p->share);
     session_abandon(s, env, &p->in);
     p->work.ticket.is_admitted = false;
     return ascii_put_reply(&p->out, &env->chain, REPLY_NO_MEMORY_WRITING);

@@ -32,14 +32,14 @@ struct core;
 struct pump {
     struct work work; /* first: the queues hold it by this */
     struct core *core;
-    struct budget *budget;  /* of its input and output; NULL: there is none */
     uint64_t peer;          /* key of the client's address; 0: none */
-    size_t out_most;        /* nothing is begun while so much output waits */
-    enum pace_way way;      /* by which its output is written */
-    bool answers_together;  /* replies of several requests may leave as one */
-    bool is_class_declared; /* the class of the request at the head was declared */
+    uint32_t out_most;      /* nothing is begun while so much output waits */
     unsigned requests;      /* still allowed in a row */
     uint32_t served;        /* requests, in turns that have ended; wraps */
+    uint8_t way;            /* enum pace_way, by which its output is written */
+    bool has_budget;        /* for its input and output: the worker's */
+    bool answers_together;  /* replies of several requests may leave as one */
+    bool is_class_declared; /* the class of the request at the head was declared */
     struct arrival arrival;
     struct coalesced coalesced; /* of what is in `out` */
     struct budget_share share;

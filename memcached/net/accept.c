@@ -226,7 +226,6 @@ describe(const struct listener *from, int fd, const struct sockaddr *addr, sockl
         *handoff = (struct handoff){
             .fd = fd,
             .listen_addr = from->entry.addr,
-            .tag = from->tag,
             .binding = from->binding,
             .tls = from->tls,
             .declared = from->marks.declared,

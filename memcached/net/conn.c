@@ -124,7 +124,9 @@ conn_leave(struct conn *c)
     coalesce_forget(&c->pump);
     latency_forget(&c->worker->core.latency, &c->pump);
     conn_unlink(c);
-    c->pending.is_set = false;
+    if (c->move != NULL) {
+        c->move->pending.is_set = false;
+    }
     c->worker = NULL;
 }
 

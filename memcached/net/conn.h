@@ -64,8 +64,6 @@ struct migrate_rate {
     uint32_t counted; /* requests until `since`; wraps, as pump.served */
     float per_second;
     nsec_t since;
-    nsec_t moved_at; /* 0: never */
-    bool is_home;    /* ... to where its packets arrive */
 };
 
 /* A connection that is to go, but was not between two requests when it was looked at: it goes
@@ -78,32 +76,49 @@ struct migrate_pending {
     nsec_t until;  /* then it stays after all: loads have changed */
 };
 
+/* Of a connection that has been moved, is to move, or was compared with where its packets arrive. */
+struct migrate_state {
+    struct migrate_pending pending;
+    struct homing homing;
+    nsec_t moved_at; /* 0: never */
+    bool is_home;    /* ... to where its packets arrive */
+};
+
 struct conn {
     struct pump pump; /* first: the worker's queues hold it by this */
     struct worker *worker;
     struct poll_source source; /* edge-triggered, registered while a worker has it */
-    bool is_tcp;
-    const char *tag; /* of its listener; empty: none */
-    struct conn_edge edge;
     struct conn_tls *tls;      /* NULL: plain */
-    enum close_reason leaving; /* nothing more is read; closes when its output is sent */
-    enum close_reason closing;
-    unsigned drain_reads;    /* done since the worker began to drain */
+    struct conn_edge edge;
+    bool is_tcp;
+    uint8_t
+        leaving; /* enum close_reason: nothing more is read; closes when its output is sent */
+    uint8_t closing;         /* enum close_reason */
+    uint8_t drain_reads;     /* done since the worker began to drain */
     struct verbose verbose;  /* of what is in its output, for -vv */
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
     struct migrate_rate rate;
-    struct migrate_pending pending;
-    struct homing homing;
-    struct worker_message message; /* by which it goes to another worker */
-    struct conn *next, *prev;      /* the worker's list */
-    struct conn *next_closed;
+    struct migrate_state *move; /* NULL for most */
+    union {
+        struct worker_message message; /* by which it goes to another worker */
+        struct conn *next_closed;      /* it goes nowhere */
+    };
+    struct conn *next, *prev; /* the worker's list */
+    char addr[];              /* of the entry */
 };
 
 static inline struct conn *
 conn_of_work(struct work *work)
 {
     return (struct conn *)(void *)((char *)work - offsetof(struct conn, pump.work));
+}
+
+/* It is to go to another worker. */
+static inline bool
+conn_is_leaving_worker(const struct conn *c)
+{
+    return unlikely(c->move != NULL) && c->move->pending.is_set;
 }
 
 /* What "stats conns" shows of it. */

@@ -150,8 +150,8 @@ conn_fill(struct conn *c, const struct turn *turn)
     size_t room;
     struct pump *p = &c->pump;
     struct core *k = p->core;
-    bool may_read = likely(p->budget == NULL) || p->in.cap == BUF_CAPACITY ||
-                    budget_allows_read(p->budget, &k->pool);
+    bool may_read = likely(!p->has_budget) || p->in.cap == BUF_CAPACITY ||
+                    budget_allows_read(&k->budget, &k->pool);
     if (!may_read || !buf_open(&p->in, &k->pool, &space, &room)) {
         conn_close(c, CLOSE_NO_MEMORY);
         return IO_CLOSED;
@@ -259,7 +259,7 @@ tell_replies(struct conn *c, size_t most)
         unsigned count =
             chain_iov(&c->pump.out, runs, OUT_RUNS_MAX, most + VERBOSE_LINE_MAX);
         verbose_replies(&c->verbose, c->source.fd,
-                        c->pump.session.req.protocol == PROTOCOL_BINARY, runs, count);
+                        c->pump.session.protocol == PROTOCOL_BINARY, runs, count);
     }
 }
 

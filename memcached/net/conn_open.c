@@ -57,7 +57,10 @@ refuse(struct worker *w, int fd)
 void
 conn_create(struct worker *w, const struct handoff *handoff)
 {
-    struct conn *c = calloc(1, sizeof *c);
+    char addr[REGISTRY_ADDR_MAX];
+    bool is_tcp = addr_describe(&handoff->peer, handoff->fd, addr, sizeof addr);
+    size_t addr_bytes = strlen(addr) + 1;
+    struct conn *c = calloc(1, sizeof *c + addr_bytes);
     if (c == NULL) {
         refuse(w, handoff->fd);
         return;
@@ -76,11 +79,10 @@ conn_create(struct worker *w, const struct handoff *handoff)
         net_shared_declared(w->shared, &handoff->peer, handoff->declared);
     c->pump.session.may_control = handoff->may_control;
     c->pump.session.is_local = handoff->is_local;
-    c->tag = handoff->tag;
     c->rate.since = w->core.now;
     c->message.kind = MESSAGE_MOVED;
-    c->is_tcp =
-        addr_describe(&handoff->peer, c->source.fd, c->entry.addr, sizeof c->entry.addr);
+    c->is_tcp = is_tcp;
+    c->entry.addr = memcpy(c->addr, addr, addr_bytes);
     if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
         !registry_add(&w->shared->registry, &c->entry)) {
         conn_tls_end(c);
@@ -127,6 +129,7 @@ conn_destroy(struct conn *c)
     bool is_usual = c->closing == CLOSE_EOF || c->closing == CLOSE_QUIT;
     log_write(LOG_DEBUG, "<%d connection closed.%s%s", c->source.fd,
               is_usual ? "" : " Reason: ", is_usual ? "" : close_sentences[c->closing]);
+    free(c->move);
     session_fini(&c->pump.session, &w->core.env);
     pump_drop(&c->pump);
     conn_unlink(c);

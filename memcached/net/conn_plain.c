@@ -10,7 +10,7 @@ bool
 conn_is_plain(const struct conn *c)
 {
     return c->edge.is_readable && c->tls == NULL && !c->edge.has_hangup &&
-           c->leaving == CLOSE_NONE && !c->pending.is_set &&
+           c->leaving == CLOSE_NONE && !conn_is_leaving_worker(c) &&
            c->worker->rx.reads_to_check > 1 && pump_is_plain(&c->pump);
 }
 

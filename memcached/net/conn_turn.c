@@ -133,8 +133,11 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     if (turn->reads == READS_MAX) {
         return STEP_DEFER;
     }
-    if (c->pump.core->is_draining && c->drain_reads++ >= DRAIN_READS_MAX) {
-        return STEP_WAIT; /* what has arrived before the end is served, not what follows */
+    if (c->pump.core->is_draining) {
+        if (c->drain_reads == DRAIN_READS_MAX) {
+            return STEP_WAIT; /* what has arrived before the end is served, not what follows */
+        }
+        c->drain_reads++;
     }
     turn->reads++;
     if (unlikely(--c->worker->rx.reads_to_check == 0)) {
@@ -249,6 +252,9 @@ step(struct conn *c, struct turn *turn)
     case SESSION_CLOSE:
         c->leaving = CLOSE_HOSTILE;
         return STEP_ON;
+    case SESSION_NO_MEMORY:
+        conn_close(c, CLOSE_NO_MEMORY);
+        return STEP_CLOSED;
     }
     unreachable();
 }
@@ -264,7 +270,7 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
     if (c->pump.out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
-    bool is_over = end == STEP_DEFER && !turn->is_inline && !c->pending.is_set;
+    bool is_over = end == STEP_DEFER && !turn->is_inline && !conn_is_leaving_worker(c);
     if (is_over && pump_leaves_output(&c->pump, turn)) {
         return end;
     }
@@ -303,9 +309,10 @@ rest(struct conn *c)
     if (!c->pump.session.is_pending || c->pump.session.is_body) {
         buf_park(&c->pump.in, &c->pump.core->pool);
     }
+    session_rest(&c->pump.session, &c->pump.core->env);
     if (c->pump.core->is_draining && c->pump.out.bytes == 0) {
         conn_close(c, CLOSE_SHUTDOWN);
-    } else if (unlikely(c->pending.is_set)) {
+    } else if (conn_is_leaving_worker(c)) {
         (void)!migrate_complete(c);
     }
 }
@@ -314,7 +321,7 @@ rest(struct conn *c)
 static void
 defer(struct conn *c)
 {
-    if (unlikely(c->pending.is_set) && migrate_complete(c)) {
+    if (conn_is_leaving_worker(c) && migrate_complete(c)) {
         return;
     }
     bool is_new = c->pump.session.is_pending && !c->pump.work.ticket.is_admitted;
@@ -329,7 +336,7 @@ take_steps(struct conn *c, struct turn *turn)
     struct pump *p = &c->pump;
     struct core *k = p->core;
     enum step end;
-    if (unlikely(c->pending.is_set)) {
+    if (conn_is_leaving_worker(c)) {
         turn_shorten(turn); /* it leaves between two */
     }
     unsigned allowed = turn->requests;

@@ -29,7 +29,7 @@ flow_create(struct outbox *outbox, const struct work_type *type, enum req_class 
     struct flow *f = calloc(1, sizeof *f);
     if (f != NULL) {
         pump_init(&f->pump, &outbox->worker->core, type, 0);
-        f->pump.budget = NULL; /* what it may have is bounded here */
+        f->pump.has_budget = false; /* what it may have is bounded here */
         f->outbox = outbox;
         f->declared = declared;
     }
@@ -240,8 +240,9 @@ static void
 refuse(struct flow *f, enum reply reply)
 {
     struct worker *w = f->outbox->worker;
-    bool is_text = f->pump.session.req.protocol != PROTOCOL_BINARY;
-    bool is_noreply = f->pump.session.req.is_noreply;
+    const struct session *s = &f->pump.session;
+    bool is_text = s->protocol != PROTOCOL_BINARY;
+    bool is_noreply = s->req != NULL && s->req->is_noreply;
     ctr_add(&w->udp_ctr.refused, 1);
     drop_reply(f);
     if (is_text && !is_noreply &&
@@ -372,12 +373,12 @@ turns_down(struct flow *f)
     bool is_bad = s->error != REPLY_NONE;
     /* Of two servers each would answer the other's error with one, for ever, once a forged
      * datagram has begun it. */
-    if (is_bad ? f->is_guarded : is_for_streams(&s->req)) {
+    if (is_bad ? f->is_guarded : is_for_streams(s->req)) {
         ctr_add(&f->outbox->worker->udp_ctr.refused, 1);
         drop_reply(f);
         return true;
     }
-    if (f->is_guarded && !is_harmless(&s->req)) {
+    if (f->is_guarded && !is_harmless(s->req)) {
         refuse(f, REPLY_UDP_REFUSED);
         return true;
     }
@@ -438,6 +439,7 @@ step_datagram(struct flow *f, struct turn *turn)
     case SESSION_WANT:
         return step_feed(f, next);
     case SESSION_CLOSE:
+    case SESSION_NO_MEMORY:
         ctr_add(&w->udp_ctr.dropped, 1);
         drop_reply(f);
         return FLOW_ON;

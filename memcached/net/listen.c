@@ -97,8 +97,8 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
     must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
-    addr_format("tcp", (struct sockaddr *)&addr, len, one->entry.addr,
-                sizeof one->entry.addr);
+    addr_format("tcp", (struct sockaddr *)&addr, len, one->addr, sizeof one->addr);
+    one->entry.addr = one->addr;
     if (!registry_add(&l->shared->registry, &one->entry)) {
         free(one);
         return false;

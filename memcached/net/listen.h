@@ -59,6 +59,7 @@ struct listener {
     struct poll_source source;
     bool is_watched;
     struct registry_entry entry;
+    char addr[REGISTRY_ADDR_MAX];
     enum serve_binding binding;
     enum tls_mode tls;
     struct hosts_marks marks;    /* of what is accepted here */

@@ -79,8 +79,8 @@ struct candidates {
 static void
 consider(struct candidates *to, const struct worker *w, struct conn *c, bool is_forced)
 {
-    bool is_cool =
-        c->rate.moved_at == 0 || w->core.now - c->rate.moved_at >= BALANCE_COOL_NS;
+    bool is_cool = c->move == NULL || c->move->moved_at == 0 ||
+                   w->core.now - c->move->moved_at >= BALANCE_COOL_NS;
     struct balance_choice choice = {.rate = (double)c->rate.per_second, .what = c};
     if (!is_cool && !is_forced) {
         return;
@@ -124,21 +124,34 @@ migrate_look(struct worker *w)
 
 /* ---- giving and taking ---------------------------------------------------------------- */
 
+/* False: no memory. */
+static bool
+has_state(struct conn *c)
+{
+    if (c->move == NULL) {
+        c->move = calloc(1, sizeof *c->move);
+    }
+    return c->move != NULL;
+}
+
 /* The other worker does not end while `arriving` is not 0. It is counted before the look at
  * the flag, and the flag is set before any worker is told to end: so either the flag is seen
  * here, or the count is seen there. */
 static bool
 give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason reason)
 {
+    if (!has_state(c)) {
+        return false;
+    }
     atomic_fetch_add(&to->migrate.arriving, 1);
     if (atomic_load(&w->shared->has_stopped_moving)) {
         atomic_fetch_sub(&to->migrate.arriving, 1);
         mbox_wake(&to->mbox); /* it may wait for this one */
         return false;
     }
-    c->rate.moved_at = w->core.now;
-    c->rate.is_home = reason == BALANCE_HOME;
-    c->homing = (struct homing){.home = 0};
+    *c->move = (struct migrate_state){.pending = c->move->pending,
+                                      .moved_at = w->core.now,
+                                      .is_home = reason == BALANCE_HOME};
     worker_forget(w);
     worker_expect(to);
     PROBE(conn__migrate, c->source.fd, w->index, to->index);
@@ -213,11 +226,14 @@ mark_busy(const struct worker *w, const struct migrate_request *ask,
     unsigned chosen = ask->most > 0 ? choose(ask, all->busy, all->busy_count, total) : 0;
     for (unsigned i = 0; i < chosen; i++) {
         struct conn *c = all->busy[i].what;
-        c->pending = (struct migrate_pending){.is_set = true,
-                                              .reason = (uint8_t)ask->reason,
-                                              .to = ask->to,
-                                              .part = part_of(all->busy[i].rate, total),
-                                              .until = w->core.now + PENDING_NS};
+        if (has_state(c)) {
+            c->move->pending =
+                (struct migrate_pending){.is_set = true,
+                                         .reason = (uint8_t)ask->reason,
+                                         .to = ask->to,
+                                         .part = part_of(all->busy[i].rate, total),
+                                         .until = w->core.now + PENDING_NS};
+        }
     }
 }
 
@@ -245,10 +261,10 @@ bool
 migrate_complete(struct conn *c)
 {
     struct worker *w = c->worker;
-    struct migrate_pending pending = c->pending;
+    struct migrate_pending pending = c->move->pending;
     struct worker *to = &w->shared->workers[pending.to];
     if (w->core.now >= pending.until || w->core.is_draining) {
-        c->pending.is_set = false;
+        c->move->pending.is_set = false;
         return false;
     }
     if (!conn_pack(c) || !give(w, to, c, (enum balance_reason)pending.reason)) {
@@ -264,8 +280,8 @@ migrate_complete(struct conn *c)
 static bool
 is_rested(const struct conn *c, nsec_t now)
 {
-    nsec_t rest = c->rate.is_home ? BALANCE_COOL_NS : HOMING_REST_NS;
-    return c->rate.moved_at == 0 || now - c->rate.moved_at >= rest;
+    nsec_t rest = c->move->is_home ? BALANCE_COOL_NS : HOMING_REST_NS;
+    return c->move->moved_at == 0 || now - c->move->moved_at >= rest;
 }
 
 /* The worker to which the connection should go now; -1: none. */
@@ -275,7 +291,8 @@ home_of(const struct worker *w, struct conn *c)
     const struct net_shared *shared = w->shared;
     int home =
         steer_home(&shared->steer, w->index, incoming_cpu(c->source.fd), shared->loads);
-    if (!homing_note(&c->homing, home, c->pump.served, w->core.now) ||
+    if (!has_state(c) ||
+        !homing_note(&c->move->homing, home, c->pump.served, w->core.now) ||
         !is_rested(c, w->core.now) || !conn_is_movable(c)) {
         return -1;
     }

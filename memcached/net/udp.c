@@ -36,6 +36,7 @@ struct udp {
     enum req_class declared;   /* of all that it receives, or CLASS_NONE */
     bool is_readable;          /* an edge was seen that no short batch has used up */
     struct registry_entry entry;
+    char addr[REGISTRY_ADDR_MAX];
     struct flow *front; /* takes what is received; its task is the socket's */
     struct flow *aside; /* those of sources that wait, doubly linked */
     struct flow *spare;
@@ -395,8 +396,8 @@ describe(struct udp *u)
     atomic_init(&u->entry.state, REGISTRY_READ);
     atomic_init(&u->entry.last_cmd, u->worker->core.env.now);
     must(getsockname(u->source.fd, (struct sockaddr *)&addr, &len) == 0);
-    addr_format("udp", (struct sockaddr *)&addr, len, u->entry.addr,
-                sizeof u->entry.addr);
+    addr_format("udp", (struct sockaddr *)&addr, len, u->addr, sizeof u->addr);
+    u->entry.addr = u->addr;
 }
 
 /* What can fail. */

@@ -29,6 +29,7 @@ struct watcher {
     struct event readable, writable;
     struct registry_entry entry;
     struct watcher *next, *prev;
+    char addr[]; /* of the entry */
 };
 
 /* ---- watchers ------------------------------------------------------------------------- */
@@ -36,7 +37,8 @@ struct watcher {
 struct watcher *
 watcher_create(struct watchers *ws, uint32_t types, const struct registry_entry *entry)
 {
-    struct watcher *w = calloc(1, sizeof *w);
+    size_t addr_bytes = strlen(entry->addr) + 1;
+    struct watcher *w = calloc(1, sizeof *w + addr_bytes);
     if (w == NULL || !watch_outbox_init(&w->out, ws->watch->conf.outbox_bytes)) {
         free(w);
         return NULL;
@@ -46,7 +48,7 @@ watcher_create(struct watchers *ws, uint32_t types, const struct registry_entry 
     w->types = types;
     w->entry.fd = entry->fd;
     w->entry.listen_addr = entry->listen_addr;
-    memcpy(w->entry.addr, entry->addr, sizeof w->entry.addr);
+    w->entry.addr = memcpy(w->addr, entry->addr, addr_bytes);
     atomic_init(&w->entry.state, REGISTRY_WATCH);
     atomic_init(&w->entry.last_cmd,
                 atomic_load_explicit(&entry->last_cmd, memory_order_relaxed));

@@ -123,7 +123,6 @@ struct handoff {
     struct worker_message message; /* first */
     int fd;
     const char *listen_addr;
-    const char *tag; /* of the listener; empty: none */
     enum serve_binding binding;
     enum tls_mode tls;
     enum req_class declared; /* or CLASS_NONE */

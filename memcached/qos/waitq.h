@@ -26,12 +26,12 @@
 
 struct waitq_node {
     struct waitq_node *next, *prev; /* NULL: waits nowhere */
-    bool has_slot;
+    nsec_t since;                   /* it asked; kept when it moves on to another room */
+    uint64_t peer;
     uint32_t cost; /* tokens that it needs */
-    nsec_t since;  /* it asked; kept when it moves on to another room */
+    bool has_slot;
     uint8_t stage; /* for limiter.c: which limits it has passed */
     uint8_t class; /* likewise */
-    uint64_t peer;
 };
 
 struct waitq_slot {

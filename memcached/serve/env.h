@@ -108,7 +108,9 @@ struct env {
     struct watch *watch;       /* NULL: there is no live log */
     struct watch_ring *log;    /* of this thread, NULL: no watcher; serve/key_event.h */
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */
-    uint32_t now;              /* relative clock, refreshed once a batch */
+    struct req *
+        *spare;   /* of this thread, one that no session needs; NULL: none is kept */
+    uint32_t now; /* relative clock, refreshed once a batch */
     bool
         looks_closer; /* clients must authenticate, or the log shows requests; likewise */
 };

@@ -23,10 +23,10 @@ enum session_ran
 exec_reply_cas(const struct session *s, const struct env *env, struct chain *out,
                enum reply reply, uint64_t cas)
 {
-    if (s->req.protocol == PROTOCOL_BINARY) {
-        return exec_ran(binary_put_reply(out, &env->chain, &s->req, reply, cas));
+    if (s->req->protocol == PROTOCOL_BINARY) {
+        return exec_ran(binary_put_reply(out, &env->chain, s->req, reply, cas));
     }
-    return exec_ran(s->req.is_noreply || ascii_put_reply(out, &env->chain, reply));
+    return exec_ran(s->req->is_noreply || ascii_put_reply(out, &env->chain, reply));
 }
 
 enum session_ran
@@ -40,6 +40,6 @@ enum session_ran
 exec_reply_body(const struct session *s, const struct env *env, struct chain *out,
                 enum binary_status status, const char *body, size_t len)
 {
-    must(s->req.protocol == PROTOCOL_BINARY);
-    return exec_ran(binary_put_body(out, &env->chain, &s->req, status, body, len));
+    must(s->req->protocol == PROTOCOL_BINARY);
+    return exec_ran(binary_put_body(out, &env->chain, s->req, status, body, len));
 }

@@ -27,8 +27,8 @@ static enum reply
 call_hook(struct session *s, const struct env *env, unsigned count, struct sink *sink)
 {
     const struct serve_hooks *hooks = env->hooks;
-    const struct slice *words = s->req.word + 1;
-    if (s->req.verb == VERB_STATS) {
+    const struct slice *words = s->req->word + 1;
+    if (s->req->verb == VERB_STATS) {
         return hooks->stats(hooks->ctx, words, count, env->now, &s->place, sink);
     }
     struct serve_qos q = {.words = words,
@@ -47,7 +47,7 @@ call_hook(struct session *s, const struct env *env, unsigned count, struct sink 
 static enum session_ran
 exec_hooked(struct session *s, const struct env *env, struct chain *out)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     bool is_binary = req->protocol == PROTOCOL_BINARY;
     struct sink sink = {.out = out, .env = &env->chain, .req = req};
     unsigned count = (req->words < REQ_WORDS_MAX ? req->words : REQ_WORDS_MAX) - 1;
@@ -72,7 +72,7 @@ static enum session_ran
 exec_version(struct session *s, const struct env *env, struct chain *out)
 {
     const char *version = env->conf->version;
-    if (s->req.protocol == PROTOCOL_BINARY) {
+    if (s->req->protocol == PROTOCOL_BINARY) {
         return exec_reply_body(s, env, out, BINARY_SUCCESS, version, strlen(version));
     }
     return exec_ran(chain_copy(out, &env->chain, "VERSION ", 8) &&
@@ -104,7 +104,7 @@ flush_all(const struct req *req, const struct env *env)
 static enum session_ran
 exec_quit(struct session *s, const struct env *env, struct chain *out)
 {
-    if (s->req.protocol != PROTOCOL_BINARY) {
+    if (s->req->protocol != PROTOCOL_BINARY) {
         return RAN_QUIT;
     }
     enum session_ran ran = exec_reply(s, env, out, REPLY_OK);
@@ -144,8 +144,8 @@ static enum session_ran
 exec_shutdown(struct session *s, const struct env *env, struct chain *out)
 {
     const struct rules *rules = env->conf->rules;
-    bool has_mode = s->req.words > 1;
-    bool is_graceful = has_mode && req_word_is(s->req.word[1], "graceful");
+    bool has_mode = s->req->words > 1;
+    bool is_graceful = has_mode && req_word_is(s->req->word[1], "graceful");
     enum reply error = REPLY_SHUTDOWN_MODE;
     if (has_mode && !rules->has_shutdown_modes) {
         error = REPLY_ERROR;
@@ -170,7 +170,7 @@ exec_refresh_certs(struct session *s, const struct env *env, struct chain *out)
     if (hooks->refresh_certs(hooks->ctx, env->now, err, sizeof err)) {
         return exec_reply(s, env, out, REPLY_OK);
     }
-    return exec_ran(s->req.is_noreply ||
+    return exec_ran(s->req->is_noreply ||
                     (chain_copy(out, &env->chain, err, strlen(err)) &&
                      chain_copy(out, &env->chain, "\r\n", 2)));
 }
@@ -218,7 +218,7 @@ static enum session_ran
 exec_watch(struct session *s, const struct env *env, struct chain *out)
 {
     const struct rules *rules = env->conf->rules;
-    uint32_t types = types_of(&s->req, rules->log_is_long);
+    uint32_t types = types_of(s->req, rules->log_is_long);
     enum reply error = REPLY_WATCH_TOO_MANY;
     if (s->is_datagram || env->watch == NULL) {
         error = REPLY_ERROR;
@@ -269,16 +269,16 @@ enum session_ran
 exec_admin(struct session *s, const struct env *env, struct chain *out,
            const struct session_limits *limits)
 {
-    if (s->is_datagram && s->req.family == FAMILY_ADMIN &&
+    if (s->is_datagram && s->req->family == FAMILY_ADMIN &&
         env->conf->rules->udp_only_reads_and_stores) {
         return exec_reply(s, env, out, REPLY_UDP_REFUSED);
     }
-    enum verb verb = s->req.verb;
+    enum verb verb = s->req->verb;
     if (verb == VERB_SLABS || verb == VERB_LRU || verb == VERB_LRU_CRAWLER) {
         return exec_maint(s, env, out, limits);
     }
     if (replies[verb] != NULL) {
-        return exec_reply(s, env, out, replies[verb](&s->req, env));
+        return exec_reply(s, env, out, replies[verb](s->req, env));
     }
     must(runs[verb] != NULL);
     return runs[verb](s, env, out);

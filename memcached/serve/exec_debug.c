@@ -116,8 +116,8 @@ ref(struct session *s, const struct env *env, struct slice key)
 enum session_ran
 exec_debugitem(struct session *s, const struct env *env, struct chain *out)
 {
-    struct slice what = s->req.word[1];
-    struct slice key = s->req.word[2];
+    struct slice what = s->req->word[1];
+    struct slice key = s->req->word[2];
     enum reply reply = REPLY_ERROR;
     if (!env->conf->allows_debug || key.len > REQ_KEY_MAX) {
         reply = REPLY_ERROR;

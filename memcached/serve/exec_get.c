@@ -140,7 +140,7 @@ exec_retrieve_binary(struct session *s, const struct env *env, struct chain *out
         if (out->bytes >= limits->out_bytes) {
             return RAN_AGAIN;
         }
-        s->item = look_up(&s->req, env, req_next_key(&s->req));
+        s->item = look_up(s->req, env, req_next_key(s->req));
         if (s->item == NULL) {
             return exec_reply(s, env, out, REPLY_NOT_FOUND);
         }
@@ -150,14 +150,14 @@ exec_retrieve_binary(struct session *s, const struct env *env, struct chain *out
     }
     struct item *item = s->item;
     s->item = NULL;
-    return exec_ran(put_hit(&s->req, env, out, item));
+    return exec_ran(put_hit(s->req, env, out, item));
 }
 
 /* A hit answers with the flags. */
 enum session_ran
 exec_touch_binary(const struct session *s, const struct env *env, struct chain *out)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     struct item *item = look_up(req, env, req->key);
     if (item == NULL) {
         return exec_reply(s, env, out, REPLY_NOT_FOUND);
@@ -187,7 +187,7 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
             size_t value_bytes, size_t out_bytes)
 {
     struct gets g;
-    struct req *req = &s->req;
+    struct req *req = s->req;
     struct slice rest = req->rest;
     uint32_t left = req->keys;
     size_t room;
@@ -222,7 +222,7 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
 static unsigned
 answer_key(struct session *s, const struct env *env)
 {
-    s->item = look_up(&s->req, env, req_next_key(&s->req));
+    s->item = look_up(s->req, env, req_next_key(s->req));
     return 1;
 }
 
@@ -230,7 +230,7 @@ enum session_ran
 exec_retrieve(struct session *s, const struct env *env, struct chain *out,
               const struct session_limits *limits)
 {
-    struct req *req = &s->req;
+    struct req *req = s->req;
     unsigned keys = limits->keys;
     size_t copied = GETS_COPY_MAX;
     if (req->protocol == PROTOCOL_BINARY) {

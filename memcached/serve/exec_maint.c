@@ -293,12 +293,12 @@ crawl(const struct req *req, const struct env *env)
 static enum session_ran
 dump(struct session *s, const struct env *env, struct chain *out, bool is_mg)
 {
-    struct slice list = s->req.word[2];
+    struct slice list = s->req->word[2];
     struct store_walk_spec ask = {.classes = 0};
     if (s->is_datagram) {
         return exec_reply(s, env, out, REPLY_ERROR); /* there is no end of it */
     }
-    if (s->req.is_noreply) {
+    if (s->req->is_noreply) {
         return RAN_DONE; /* there is nothing else to it */
     }
     if (!maint_conf(env->conf->maint).has_crawler) {
@@ -350,7 +350,7 @@ switch_crawler(const struct env *env, bool is_on)
 static enum session_ran
 exec_crawler(struct session *s, const struct env *env, struct chain *out)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     struct slice what = word(req, 1);
     enum reply reply = REPLY_ERROR;
     if (req->words == 2 && req_word_is(what, "enable")) {
@@ -382,11 +382,11 @@ exec_maint(struct session *s, const struct env *env, struct chain *out,
     if (env->conf->maint == NULL) {
         return exec_reply(s, env, out, REPLY_ERROR);
     }
-    switch (s->req.verb) {
+    switch (s->req->verb) {
     case VERB_SLABS:
-        return exec_reply(s, env, out, exec_slabs(&s->req, env));
+        return exec_reply(s, env, out, exec_slabs(s->req, env));
     case VERB_LRU:
-        return exec_reply(s, env, out, exec_lru(&s->req, env));
+        return exec_reply(s, env, out, exec_lru(s->req, env));
     case VERB_LRU_CRAWLER:
         return exec_crawler(s, env, out);
     default:

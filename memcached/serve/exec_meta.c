@@ -246,7 +246,7 @@ exec_meta_get(struct session *s, const struct env *env, struct chain *out,
         if (out->bytes >= limits->out_bytes) {
             return RAN_AGAIN;
         }
-        enum session_ran ran = begin_get(&s->req, env, out, &s->item);
+        enum session_ran ran = begin_get(s->req, env, out, &s->item);
         if (s->item == NULL) {
             return ran;
         }
@@ -320,7 +320,7 @@ enum session_ran
 exec_meta_store(const struct session *s, const struct env *env, struct chain *out,
                 struct item *item)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     enum store_mode mode = modes[(unsigned char)req->meta.mode];
     bool replaces = mode == STORE_SET || mode == STORE_REPLACE;
     bool has_unique = has_nonzero_compare(req);
@@ -535,15 +535,15 @@ enum session_ran
 exec_meta(struct session *s, const struct env *env, struct chain *out,
           const struct session_limits *limits)
 {
-    switch (s->req.verb) {
+    switch (s->req->verb) {
     case VERB_MG:
         return exec_meta_get(s, env, out, limits);
     case VERB_MD:
-        return exec_meta_delete(&s->req, env, out);
+        return exec_meta_delete(s->req, env, out);
     case VERB_MA:
-        return exec_meta_arith(&s->req, env, out);
+        return exec_meta_arith(s->req, env, out);
     case VERB_ME:
-        return exec_meta_show(&s->req, env, out);
+        return exec_meta_show(s->req, env, out);
     default:
         unreachable();
     }

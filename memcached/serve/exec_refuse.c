@@ -64,7 +64,7 @@ enum session_ran
 exec_refuse(const struct session *s, const struct env *env, struct chain *out,
             bool as_miss)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     if (is_quiet_write(req)) {
         return RAN_DONE;
     }

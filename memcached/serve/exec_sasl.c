@@ -43,7 +43,7 @@ enum session_ran
 exec_sasl(struct session *s, const struct env *env, struct chain *out)
 {
     struct auth *auth = env->conf->auth;
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     struct slice challenge = {NULL, 0};
     if (auth == NULL) {
         return exec_reply(s, env, out, REPLY_ERROR);

@@ -79,7 +79,7 @@ exec_set(const struct env *env, const struct ascii_set *set, const char *value)
 enum session_ran
 exec_store_begin(struct session *s, const struct env *env, struct chain *out)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     char decoded[REQ_KEY_MAX];
     bool is_meta = req->verb == VERB_MS;
     struct slice word = is_meta ? meta_key(req, decoded) : req->key;
@@ -194,23 +194,23 @@ enum session_ran
 exec_store_end(struct session *s, const struct env *env, struct chain *out)
 {
     struct item *item = s->item;
-    bool compares = s->req.verb == VERB_MS ? meta_has(&s->req, 'C') : is_cas(&s->req);
+    bool compares = s->req->verb == VERB_MS ? meta_has(s->req, 'C') : is_cas(s->req);
     s->item = NULL;
     ctr_add(&env->ctr->slab[item_class(item)].cmd_set[compares], 1);
-    if (s->req.protocol == PROTOCOL_BINARY) {
+    if (s->req->protocol == PROTOCOL_BINARY) {
         item_terminate(item);
     } else if (!item_is_terminated(item)) {
         store_release(env->store, item);
         return exec_reply(s, env, out, REPLY_BAD_DATA);
     }
-    if (s->req.verb == VERB_MS) {
+    if (s->req->verb == VERB_MS) {
         return exec_meta_store(s, env, out, item);
     }
-    struct store_put put = put_of(&s->req);
+    struct store_put put = put_of(s->req);
     struct store_result result;
     struct key_event_put event;
-    key_event_put(env, cmd_of(&s->req), item, &event);
-    probe_store(env, s->req.verb, item);
+    key_event_put(env, cmd_of(s->req), item, &event);
+    probe_store(env, s->req->verb, item);
     enum store_status status = exec_commit(env, item, &put, &result);
     key_event_outcome(env, &event, status, &result);
     if (compares) {

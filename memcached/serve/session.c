@@ -3,6 +3,8 @@
  */
 #include "serve/session.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
 #include "serve/auth.h"
 #include "serve/exec.h"
@@ -26,6 +28,35 @@ drop_item(struct session *s, const struct env *env)
     }
 }
 
+/* Requests are several times as large as what else an idle client needs, so they have memory
+ * while one is under way only; nearly always that of the request before. */
+static bool
+take_req(struct session *s, const struct env *env)
+{
+    if (env->spare != NULL && *env->spare != NULL) {
+        s->req = *env->spare;
+        *env->spare = NULL;
+    } else {
+        s->req = malloc(sizeof *s->req);
+        if (s->req == NULL) {
+            return false;
+        }
+    }
+    *s->req = (struct req){.protocol = (enum protocol)s->protocol};
+    return true;
+}
+
+static void
+give_req(struct session *s, const struct env *env)
+{
+    if (env->spare != NULL && *env->spare == NULL) {
+        *env->spare = s->req;
+    } else {
+        free(s->req);
+    }
+    s->req = NULL;
+}
+
 void
 session_fini(struct session *s, const struct env *env)
 {
@@ -33,6 +64,15 @@ session_fini(struct session *s, const struct env *env)
     exec_dump_end(s, env);
     exec_debug_end(s, env);
     auth_end(&s->auth);
+    give_req(s, env);
+}
+
+void
+session_rest(struct session *s, const struct env *env)
+{
+    if (s->req != NULL && !s->is_pending && !s->is_open) {
+        give_req(s, env);
+    }
 }
 
 bool
@@ -93,7 +133,7 @@ skip_rejected(struct session *s, struct buf *in)
 static size_t
 line_end_bytes(const struct session *s)
 {
-    return s->req.protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES;
+    return s->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES;
 }
 
 static size_t
@@ -118,12 +158,12 @@ parse_next(struct session *s, const struct env *env, const struct buf *in)
     const struct rules *rules = env->conf->rules;
     const char *p = buf_unread(in);
     size_t len = buf_len(in);
-    if (s->req.protocol == PROTOCOL_BINARY) {
-        return binary_parse(p, len, rules, &s->req);
+    if (s->protocol == PROTOCOL_BINARY) {
+        return binary_parse(p, len, rules, s->req);
     }
     bool is_full = len == BUF_CAPACITY;
-    return s->is_open ? ascii_parse_keys(p, len, is_full, rules, &s->req)
-                      : ascii_parse(p, len, s->scanned, is_full, rules, &s->req);
+    return s->is_open ? ascii_parse_keys(p, len, is_full, rules, s->req)
+                      : ascii_parse(p, len, s->scanned, is_full, rules, s->req);
 }
 
 /* A client that has not authenticated (-S) may do that and ask for the version, no
@@ -132,7 +172,7 @@ static void
 refuse_stranger(struct session *s)
 {
     bool is_garbled = s->closes && s->error == REPLY_ERROR; /* lengths that lie */
-    if (s->req.family != FAMILY_SASL && s->req.verb != VERB_VERSION && !is_garbled) {
+    if (s->req->family != FAMILY_SASL && s->req->verb != VERB_VERSION && !is_garbled) {
         s->error = REPLY_AUTH_FAILURE;
         s->closes = true;
     }
@@ -142,7 +182,7 @@ refuse_stranger(struct session *s)
 static bool
 is_disabled(const struct session *s, const struct env *env)
 {
-    return s->req.protocol == PROTOCOL_BINARY && s->req.family == FAMILY_SASL &&
+    return s->req->protocol == PROTOCOL_BINARY && s->req->family == FAMILY_SASL &&
            env->conf->auth == NULL;
 }
 
@@ -158,8 +198,8 @@ peek_parse(struct session *s, const struct env *env, struct buf *in)
         break;
     case PARSE_BAD:
         s->error = is_disabled(s, env) ? REPLY_ERROR : parsed.reply;
-        s->req.is_noreply = parsed.is_quiet;
-        s->req.is_open = false;
+        s->req->is_noreply = parsed.is_quiet;
+        s->req->is_open = false;
         s->swallow = parsed.swallow;
         s->closes = parsed.closes;
         s->skips_line = parsed.skips_line;
@@ -181,8 +221,10 @@ static enum session_next
 peek_gate(struct session *s, const struct env *env, struct buf *in)
 {
     size_t consumed;
+    enum reply reply = REPLY_NONE;
     enum auth_gate gate = auth_gate(env->conf->auth, &s->auth, buf_unread(in),
-                                    buf_len(in), &consumed, &s->error);
+                                    buf_len(in), &consumed, &reply);
+    s->error = (uint8_t)reply;
     buf_consume(in, consumed);
     if (gate != AUTH_GATE_REPLY) {
         return gate == AUTH_GATE_MORE ? SESSION_MORE : SESSION_CLOSE;
@@ -195,7 +237,7 @@ peek_gate(struct session *s, const struct env *env, struct buf *in)
     if (s->is_authenticated) {
         auth_end(&s->auth);
     }
-    s->req.is_noreply = false;
+    s->req->is_noreply = false;
     s->is_pending = true;
     return SESSION_READY;
 }
@@ -211,7 +253,7 @@ static void
 look_closer(struct session *s, const struct env *env, const struct buf *in)
 {
     if (log_level() >= LOG_DEBUG) {
-        verbose_request(env->client_fd, &s->req, buf_unread(in), s->line_len);
+        verbose_request(env->client_fd, s->req, buf_unread(in), s->line_len);
     }
     if (is_stranger(s, env)) {
         refuse_stranger(s);
@@ -225,11 +267,14 @@ peek_bytes(struct session *s, const struct env *env, struct buf *in)
     if (!skip_rejected(s, in) || buf_len(in) == 0) {
         return SESSION_MORE;
     }
-    if (unlikely(s->req.protocol == PROTOCOL_UNKNOWN)) {
-        s->req.protocol = choose_protocol(s, env, *buf_unread(in));
+    if (unlikely(s->protocol == PROTOCOL_UNKNOWN)) {
+        s->protocol = choose_protocol(s, env, *buf_unread(in));
+    }
+    if (s->req == NULL && !take_req(s, env)) {
+        return SESSION_NO_MEMORY;
     }
     bool looks_closer = unlikely(env->looks_closer);
-    if (looks_closer && s->req.protocol == PROTOCOL_ASCII && is_stranger(s, env)) {
+    if (looks_closer && s->protocol == PROTOCOL_ASCII && is_stranger(s, env)) {
         return peek_gate(s, env, in);
     }
     enum session_next next = peek_parse(s, env, in);
@@ -256,14 +301,14 @@ session_facts(const struct session *s)
     if (s->error != REPLY_NONE) {
         return facts;
     }
-    switch (s->req.family) {
+    switch (s->req->family) {
     case FAMILY_RETRIEVE:
-        facts.keys = s->req.keys;
+        facts.keys = s->req->keys;
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
-        facts.is_incomplete = s->is_open || s->req.is_open;
+        facts.is_incomplete = s->is_open || s->req->is_open;
         break;
     case FAMILY_STORE:
-        facts.value_bytes = s->req.value_len;
+        facts.value_bytes = s->req->value_len;
         facts.is_write = true;
         break;
     case FAMILY_DELETE:
@@ -271,7 +316,7 @@ session_facts(const struct session *s)
         break;
     case FAMILY_META:
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
-        facts.is_write = s->req.verb == VERB_MD;
+        facts.is_write = s->req->verb == VERB_MD;
         break;
     case FAMILY_CONTROL:
     case FAMILY_SASL:
@@ -286,7 +331,7 @@ session_facts(const struct session *s)
 struct slice
 session_key(const struct session *s)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     struct slice key = {NULL, 0};
     struct slice rest = req->rest;
     if (s->error != REPLY_NONE) {
@@ -319,7 +364,7 @@ finish(struct session *s, struct buf *in, enum session_ran ran)
     buf_consume(in, s->line_len);
     s->line_len = 0;
     s->is_pending = false;
-    s->is_open = s->req.is_open;
+    s->is_open = s->req->is_open;
     return ran;
 }
 
@@ -327,8 +372,8 @@ void
 session_abandon(struct session *s, const struct env *env, struct buf *in)
 {
     drop_item(s, env);
-    s->skips_line |= s->is_pending ? s->req.is_open : s->is_open;
-    s->req.is_open = false;
+    s->skips_line |= s->is_pending ? s->req->is_open : s->is_open;
+    s->req->is_open = false;
     s->is_open = false;
     if (s->is_pending) {
         (void)finish(s, in, RAN_DONE);
@@ -381,7 +426,7 @@ run_body(struct session *s, const struct env *env, struct buf *in, struct chain 
 static bool
 has_value(const struct session *s, const struct env *env, const struct buf *in)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     size_t end = s->line_len + req->value_len;
     const char *p = buf_unread(in);
     return req->verb == VERB_SET && req->protocol == PROTOCOL_ASCII &&
@@ -392,7 +437,7 @@ has_value(const struct session *s, const struct env *env, const struct buf *in)
 static enum session_ran
 run_set(struct session *s, const struct env *env, struct buf *in, struct chain *out)
 {
-    const struct req *req = &s->req;
+    const struct req *req = s->req;
     struct ascii_set set = {.key = req->key,
                             .flags = req->flags,
                             .exptime = (int32_t)req->exptime,
@@ -425,7 +470,7 @@ run_error(struct session *s, const struct env *env, struct buf *in, struct chain
 {
     enum session_ran ran = exec_reply(s, env, out, s->error);
     s->error = REPLY_NONE;
-    s->req.family =
+    s->req->family =
         FAMILY_ADMIN; /* what an earlier request left there is not this one's */
     return finish(s, in, ran == RAN_DONE && s->closes ? RAN_CLOSE : ran);
 }
@@ -449,13 +494,14 @@ static enum session_ran
 run_admin(struct session *s, const struct env *env, struct buf *in, struct chain *out,
           const struct session_limits *limits)
 {
-    if (!s->is_long && is_long(&s->req)) {
+    if (!s->is_long && is_long(s->req)) {
         s->is_long = true;
         s->is_behind = out->bytes > 0; /* they may go before its turn */
         return RAN_LONG;
     }
-    enum session_ran ran = s->req.family == FAMILY_SASL ? exec_sasl(s, env, out)
-                                                        : exec_admin(s, env, out, limits);
+    enum session_ran ran = s->req->family == FAMILY_SASL
+                               ? exec_sasl(s, env, out)
+                               : exec_admin(s, env, out, limits);
     if (ran == RAN_AGAIN) {
         return ran;
     }
@@ -469,7 +515,7 @@ run_family(struct session *s, const struct env *env, struct buf *in, struct chai
            const struct session_limits *limits)
 {
     enum session_ran ran;
-    switch (s->req.family) {
+    switch (s->req->family) {
     case FAMILY_STORE:
         return run_store(s, env, in, out);
     case FAMILY_ARITH:
@@ -494,12 +540,12 @@ session_refuse(struct session *s, const struct env *env, struct buf *in,
     if (s->error != REPLY_NONE) {
         return run_error(s, env, in, out);
     }
-    if (s->req.family == FAMILY_STORE) {
-        s->swallow = (uint64_t)s->req.value_len + line_end_bytes(s);
+    if (s->req->family == FAMILY_STORE) {
+        s->swallow = (uint64_t)s->req->value_len + line_end_bytes(s);
     }
     enum session_ran ran = exec_refuse(s, env, out, as_miss);
-    s->skips_line = s->req.is_open;
-    s->req.is_open = false;
+    s->skips_line = s->req->is_open;
+    s->req->is_open = false;
     return finish(s, in, ran);
 }
 
@@ -509,7 +555,7 @@ session_refuse_gets(struct session *s, const struct env *env, struct buf *in,
 {
     unsigned n = 0;
     bool is_between = !s->is_pending && !s->is_open && !s->skips_line && s->swallow == 0;
-    if (!is_between || is_stranger(s, env) || s->req.protocol != PROTOCOL_ASCII) {
+    if (!is_between || is_stranger(s, env) || s->req->protocol != PROTOCOL_ASCII) {
         return 0;
     }
     while (buf_len(in) > 0) {
@@ -532,7 +578,7 @@ session_run(struct session *s, const struct env *env, struct buf *in, struct cha
     if (unlikely(s->error != REPLY_NONE)) {
         return run_error(s, env, in, out);
     }
-    if (s->req.family == FAMILY_RETRIEVE) { /* nearly all requests */
+    if (s->req->family == FAMILY_RETRIEVE) { /* nearly all requests */
         enum session_ran ran = exec_retrieve(s, env, out, limits);
         return ran == RAN_DONE ? finish(s, in, ran) : ran;
     }

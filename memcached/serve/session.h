@@ -18,32 +18,33 @@
 #include "serve/env.h"
 
 struct session {
-    size_t line_len;   /* bytes of the pending request's line in the buffer */
-    size_t scanned;    /* bytes of an unfinished line known to hold no LF */
+    uint32_t line_len; /* bytes of the pending request's line in the buffer */
+    uint32_t scanned;  /* bytes of an unfinished line known to hold no LF */
     uint64_t swallow;  /* bytes of a rejected data block still to be dropped */
     struct item *item; /* a store's body being filled, or a value that is to be sent */
-    size_t filled;     /* bytes of the body that have arrived, text: CR LF included */
+    uint32_t filled;   /* bytes of the body that have arrived, text: CR LF included */
+    uint32_t watches;  /* after RAN_WATCH: what the client wants to hear of */
     struct serve_place place; /* of what is made in pieces */
-    enum reply error;         /* the pending request is a bad line with this reply */
+    uint8_t protocol;         /* enum protocol: which one the client speaks */
+    uint8_t error;            /* enum reply: the pending request is a bad line with it */
     bool closes;              /* ... and ends the connection */
     bool is_pending;          /* a request has been parsed and is not finished */
     bool is_body;             /* ... and is a store whose body is being filled */
     bool is_open;             /* a retrieval line goes on behind what was parsed of it */
     bool skips_line;          /* bytes up to the next LF are to be dropped */
-    enum serve_binding binding; /* of the listener; the caller may set it once */
-    bool is_authenticated;      /* asked when env->conf->auth is set */
-    struct auth_session *auth;  /* NULL between authentications */
-    bool is_datagram;           /* cannot be watched from; set by net/ */
-    bool may_control;           /* change how others are served; set by net/ */
-    bool is_local;              /* a UNIX socket or loopback; set by net/ */
-    bool is_long;               /* RAN_LONG has been said of the pending request, */
-    bool is_behind;             /* and replies waited before it */
-    uint8_t declared;         /* class of all its requests, as the listener or the client
-                                 * said: 1 + number, known to net/; 0: none */
-    uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */
-    uint8_t dump;             /* enum dump_kind: a dump is under way */
-    struct debug_lock *holds; /* what debugitem holds */
-    struct req req;
+    uint8_t binding; /* enum serve_binding of the listener; the caller may set it once */
+    bool is_authenticated;     /* asked when env->conf->auth is set */
+    bool is_datagram;          /* cannot be watched from; set by net/ */
+    bool may_control;          /* change how others are served; set by net/ */
+    bool is_local;             /* a UNIX socket or loopback; set by net/ */
+    bool is_long;              /* RAN_LONG has been said of the pending request, */
+    bool is_behind;            /* and replies waited before it */
+    uint8_t declared;          /* class of all its requests, as the listener or the client
+                            * said: 1 + number, known to net/; 0: none */
+    uint8_t dump;              /* enum dump_kind: a dump is under way */
+    struct auth_session *auth; /* NULL between authentications */
+    struct debug_lock *holds;  /* what debugitem holds */
+    struct req *req;           /* the request under way or just finished; else NULL */
 };
 
 enum session_next {
@@ -51,6 +52,7 @@ enum session_next {
     SESSION_MORE,  /* more input is needed */
     SESSION_WANT,  /* body bytes are needed: session_want says where they go */
     SESSION_CLOSE, /* hostile input: close */
+    SESSION_NO_MEMORY,
 };
 
 enum session_ran {
@@ -83,6 +85,8 @@ struct session_facts {
 void session_init(struct session *s);
 /* Releases what a half-done request holds. */
 void session_fini(struct session *s, const struct env *env);
+/* It waits for its client. Between two requests it needs no memory for one. */
+void session_rest(struct session *s, const struct env *env);
 
 must_check enum session_next session_peek(struct session *s, const struct env *env,
                                           struct buf *in);
@@ -91,14 +95,14 @@ struct session_facts session_facts(const struct session *s);
 static inline bool
 session_is_get(const struct session *s, uint32_t keys)
 {
-    return s->req.family == FAMILY_RETRIEVE && s->req.keys <= keys && !s->is_open &&
-           !s->req.is_open && s->item == NULL && s->error == REPLY_NONE;
+    return s->req->family == FAMILY_RETRIEVE && s->req->keys <= keys && !s->is_open &&
+           !s->req->is_open && s->item == NULL && s->error == REPLY_NONE;
 }
 /* Nothing is under way, and the client speaks text. */
 static inline bool
 session_is_plain(const struct session *s)
 {
-    return s->req.protocol == PROTOCOL_ASCII && s->swallow == 0 && s->declared == 0 &&
+    return s->protocol == PROTOCOL_ASCII && s->swallow == 0 && s->declared == 0 &&
            !(s->is_pending | s->is_open | s->skips_line);
 }
 /* The key of the pending request, its first one; empty: it has none. */

@@ -17,8 +17,8 @@ void verbose_request(int fd, const struct req *req, const char *p, size_t len);
 
 /* Of one connection's output. */
 struct verbose {
-    size_t shown;  /* bytes at the front of what is unsent */
-    uint64_t skip; /* bytes of a value that come next */
+    uint32_t shown; /* bytes at the front of what is unsent */
+    uint32_t skip;  /* bytes of a value that come next */
 };
 
 /* The replies in the runs at the front of what is unsent, as far as they are whole. A line

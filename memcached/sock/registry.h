@@ -31,14 +31,14 @@ enum registry_state {
 #define REGISTRY_ADDR_MAX 128
 
 /* Embedded in the socket's owner, which updates the two atomics (relaxed:
- * informational). */
+ * informational) and has the text of the address. */
 struct registry_entry {
     int fd;
     bool is_udp;
-    _Atomic uint32_t state;
+    _Atomic uint8_t state;     /* enum registry_state */
     _Atomic uint32_t last_cmd; /* relative clock */
     const char *listen_addr;   /* of the listener it came from; NULL for listeners */
-    char addr[REGISTRY_ADDR_MAX];
+    const char *addr;
 };
 
 struct registry {

@@ -288,7 +288,7 @@ is_stranger_packet(const struct run *r, struct slice reply, bool is_sasl)
 static void
 check_known(const struct run *r, struct slice reply, bool was_authenticated)
 {
-    const struct req *req = &r->session.req;
+    const struct req *req = r->session.req;
     uint8_t opcode, status;
     if (req->protocol != PROTOCOL_BINARY) {
         must(has_sent_token(r));
@@ -337,7 +337,7 @@ static void
 check_reply(struct run *r, bool was_authenticated, size_t from)
 {
     struct slice reply = {r->sent.p + from, r->sent.len - from};
-    bool is_binary = r->session.req.protocol == PROTOCOL_BINARY;
+    bool is_binary = r->session.req->protocol == PROTOCOL_BINARY;
     bool is_sasl = strcmp(auth_mechanisms(r->conf.auth), "PLAIN") == 0;
     if (r->session.is_authenticated) {
         must(is_binary == is_sasl);

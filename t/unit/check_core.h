@@ -159,6 +159,7 @@ client_step(struct client *c, struct turn *turn)
         }
         return next == SESSION_WANT ? END_BODY : END_INPUT;
     case SESSION_CLOSE:
+    case SESSION_NO_MEMORY:
         return END_HOSTILE;
     }
     unreachable();
