@@ -19,12 +19,13 @@ static enum outcome
 ask_process(const struct options *o, struct link *l, char pid[], size_t cap)
 {
     struct facts f = {0};
-    if (!link_open(l, o->server, clock_seconds(o->timeout))) {
+    enum outcome outcome = link_open(l, o);
+    if (outcome != DONE) {
         strncat(l->why, "; for a server that is to run: mcqos doctor -- OPTIONS",
                 sizeof l->why - strlen(l->why) - 1);
-        return UNREACHABLE;
+        return outcome;
     }
-    enum outcome outcome = facts_ask(&f, l, "");
+    outcome = facts_ask(&f, l, "");
     const char *number = facts_text(&f, "pid");
     if (outcome == DONE && (number == NULL || !link_is_local(l))) {
         outcome = link_explain(l, REFUSED,

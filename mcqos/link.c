@@ -13,8 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/num.h"
 
+#define UNAUTHENTICATED "CLIENT_ERROR unauthenticated"
 #define DEFAULT_PORT "11211"
 #define HOST_MAX 256
 #define SHOWN_MAX 120 /* bytes of an answer that a message shows */
@@ -154,18 +156,6 @@ open_host(struct link *l, const char *server)
                host, port, strerror(error));
 }
 
-bool
-link_open(struct link *l, const char *server, nsec_t timeout)
-{
-    l->fd = -1;
-    l->server = server;
-    l->timeout = timeout;
-    l->deadline = clock_now() + timeout;
-    l->len = l->at = 0;
-    l->why[0] = '\0';
-    return strchr(server, '/') != NULL ? open_path(l, server) : open_host(l, server);
-}
-
 /* ---- questions and answers ------------------------------------------------------------ */
 
 bool
@@ -213,7 +203,8 @@ fill(struct link *l)
             return fail(
                 l,
                 "%s closed the connection before the end of its answer (a port for "
-                "TLS or the binary protocol? use a UNIX socket or a plain port)",
+                "TLS or the binary protocol, -Z, -S, -B? ask on a listener that has "
+                "neither, such as -l notls:127.0.0.1:11212, or that of --admin)",
                 l->server);
         }
         if (errno != EAGAIN && errno != EINTR) {
@@ -293,11 +284,13 @@ enum outcome
 link_refused(struct link *l, const char *question, const char *answer)
 {
     const char *server = l->server, *refusal = answer + strlen("CLIENT_ERROR ");
-    if (strcmp(answer, "CLIENT_ERROR unauthenticated") == 0) {
-        return link_explain(l, REFUSED,
-                            "%s wants a password (-Y, -S), and mcqos has none to give: "
-                            "statistics are on the listener of --admin",
-                            server);
+    if (strcmp(answer, UNAUTHENTICATED) == 0) {
+        return link_explain(
+            l, REFUSED,
+            "%s wants a password (-Y): --auth-file=FILE, whose first line "
+            "is USER:PASSWORD; statistics are on the listener of --admin, "
+            "too",
+            server);
     }
     if (strncmp(answer, "CLIENT_ERROR ", strlen("CLIENT_ERROR ")) == 0) {
         return link_explain(l, REFUSED, "%s refuses \"%s\": %.*s", server, question,
@@ -312,4 +305,51 @@ link_refused(struct link *l, const char *question, const char *answer)
     }
     return link_explain(l, REFUSED, "%s answers \"%s\" with: %.*s", server, question,
                         SHOWN_MAX, answer);
+}
+
+/* ---- opening -------------------------------------------------------------------------- */
+
+/* With the first line of the file. A server that asks for no password gets none: to it, this would
+ * be an item to store. */
+static enum outcome
+authenticate(struct link *l, const char *path)
+{
+    char user[LINK_WHY_MAX], question[LINK_WHY_MAX];
+    const char *answer = link_word(l, "version");
+    if (answer == NULL || strcmp(answer, UNAUTHENTICATED) != 0) {
+        return answer != NULL ? DONE : UNREACHABLE;
+    }
+    char *colon = file_read_line(path, user, sizeof user) ? strchr(user, ':') : NULL;
+    if (colon == NULL) {
+        return link_explain(l, USAGE,
+                            "%s wants a password, and %s has none: its first line is "
+                            "USER:PASSWORD, as in the file of -Y",
+                            l->server, path);
+    }
+    *colon = ' ';
+    snprintf(question, sizeof question, "set mcqos 0 0 %zu", strlen(user));
+    answer = link_ask(l, question) ? link_word(l, user) : NULL;
+    return answer == NULL                  ? UNREACHABLE
+           : strcmp(answer, "STORED") == 0 ? DONE
+                                           : link_refused(l, path, answer);
+}
+
+enum outcome
+link_open(struct link *l, const struct options *o)
+{
+    l->fd = -1;
+    l->server = o->server;
+    l->timeout = clock_seconds(o->timeout);
+    l->deadline = clock_now() + l->timeout;
+    l->len = l->at = 0;
+    l->why[0] = '\0';
+    bool is_open = strchr(o->server, '/') != NULL ? open_path(l, o->server)
+                                                  : open_host(l, o->server);
+    enum outcome outcome = !is_open               ? UNREACHABLE
+                           : o->auth_file == NULL ? DONE
+                                                  : authenticate(l, o->auth_file);
+    if (outcome != DONE) {
+        link_close(l);
+    }
+    return outcome;
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "mcqos/options.h"
 
 /* How a command ended: the exit status of the program. */
 enum outcome {
@@ -32,9 +33,10 @@ struct link {
     char buf[LINK_LINE_MAX];
 };
 
-/* Connects to HOST, HOST:PORT, [V6]:PORT or the path of a UNIX socket. `server` must live on. False,
- * with l->why: it cannot. The link is initialised in any case. */
-must_check bool link_open(struct link *l, const char *server, nsec_t timeout);
+/* Connects to HOST, HOST:PORT, [V6]:PORT or the path of a UNIX socket, and gives the password if
+ * there is one and the server wants one. The options must live on. l->why, unless it is DONE. The
+ * link is initialised in any case. */
+must_check enum outcome link_open(struct link *l, const struct options *o);
 void link_close(struct link *l);
 
 /* Asks one line; what comes until the next question has its deadline. */

@@ -180,8 +180,8 @@ run(const struct options *o)
     if (c == NULL) {
         return USAGE;
     }
-    enum outcome outcome = UNREACHABLE;
-    if (c->need == NOTHING || link_open(&link, o->server, clock_seconds(o->timeout))) {
+    enum outcome outcome = c->need == NOTHING ? DONE : link_open(&link, o);
+    if (outcome == DONE) {
         outcome = c->run(o, &link);
     }
     link_close(&link);

@@ -38,6 +38,8 @@ static const struct opt rows[] = {
     {.letter = 's', .name = "server", .kind = OPT_TEXT, OF(server), .section = COMMON,
      .arg = "HOST[:PORT]|PATH", .preset = "127.0.0.1:11211",
      .help = "server, or the path of its UNIX socket"},
+    {.name = "auth-file", .kind = OPT_TEXT, OF(auth_file), .section = COMMON, .arg = "FILE",
+     .help = "for a server with -Y: USER:PASSWORD is the first line of FILE"},
     {.letter = 'j', .name = "json", .kind = OPT_FLAG, OF(is_json), .section = COMMON,
      .help = "answer in JSON"},
     {.letter = 't', .name = "timeout", .kind = OPT_DOUBLE, OF(timeout), .section = COMMON,

@@ -17,6 +17,7 @@ enum layout_per { PER_THREAD, PER_CORE, PER_SOCKET };
 
 struct options {
     const char *server;
+    const char *auth_file;    /* NULL: there is no password */
     double timeout, interval; /* seconds */
     bool is_json, wants_help, wants_version;
     const char *help_topic;

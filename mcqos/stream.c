@@ -23,14 +23,16 @@ ping_run(const struct options *o, struct link *l)
 {
     nsec_t begin = clock_now();
     struct json room, *j;
-    bool is_open = link_open(l, o->server, clock_seconds(o->timeout));
-    char *line = is_open ? link_word(l, "version") : NULL;
+    enum outcome outcome = link_open(l, o);
+    char *line = outcome == DONE ? link_word(l, "version") : NULL;
     bool has_answer = line != NULL, is_well = has_answer && begins(line, "VERSION ");
     double us = has_answer ? (double)(clock_now() - begin) / (double)NSEC_PER_USEC : NAN;
     const char *version = is_well ? line + strlen("VERSION ") : "";
-    enum outcome outcome = is_well      ? DONE
-                           : has_answer ? link_refused(l, "version", line)
-                                        : UNREACHABLE;
+    if (outcome == DONE) {
+        outcome = is_well      ? DONE
+                  : has_answer ? link_refused(l, "version", line)
+                               : UNREACHABLE;
+    }
     if ((j = command_open(&room, o, NULL, '\0')) != NULL) {
         json_put(j, JSON("answered", has_answer), JSON("is_well", is_well),
                  JSON("latency_us", us), JSON("version", version), JSON("error", l->why));

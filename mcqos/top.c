@@ -50,8 +50,7 @@ take_sample(struct top *t)
 {
     struct facts next = {0};
     struct link *l = t->link;
-    if ((l->fd >= 0 || link_open(l, t->o->server, l->timeout)) &&
-        view_sample(&next, l) == DONE) {
+    if ((l->fd >= 0 || link_open(l, t->o) == DONE) && view_sample(&next, l) == DONE) {
         facts_fini(&t->before);
         t->before = t->now;
         t->now = next;
@@ -157,8 +156,9 @@ top_run(const struct options *o, struct link *l)
 {
     struct top t = {.o = o, .link = l, .interval = o->interval};
     bool has_terminal = !o->is_json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    if (has_terminal && !link_open(l, o->server, clock_seconds(o->timeout))) {
-        return UNREACHABLE;
+    enum outcome outcome = has_terminal ? link_open(l, o) : DONE;
+    if (outcome != DONE) {
+        return outcome;
     }
     SCREEN *screen = has_terminal ? newterm(NULL, stdout, stdin) : NULL;
     if (screen == NULL) {

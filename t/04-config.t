@@ -225,6 +225,9 @@ my @mistakes = (
     ['unix-mask = 999', 'access mode must be octal, 0 to 777 (--unix-mask "999")'],
     ['protocol = http', qr/^Invalid value for binding protocol: http -- should be one of auto, binary, or ascii/],
     ['listen = ""', 'no address to listen on (--listen "")'],
+    ['listen = 127.0.0.1:99999', 'Invalid port number: "99999" (--listen "127.0.0.1:99999")'],
+    ['-l 127.0.0.1,[::1', 'Invalid IPV6 address: "[::1" (--listen "127.0.0.1,[::1")'],
+    ['-l 127.0.0.1;class=red', 'Invalid class of a listener: "red" (small, write, bulk, background) (--listen "127.0.0.1;class=red")'],
     ['unix-socket = /x;class=red', qr/class/],
     ['udp-allow = everywhere', qr/^udp-allow must be a list of at most 32 networks like /],
     ['udp-guard = yes', 'udp-guard must be on or off (--udp-guard "yes")'],
@@ -241,7 +244,9 @@ my @mistakes = (
     ['-q', 'unknown option -q. See --help'],
     ['-m', 'option -m needs a value: N'],
     ['-m 64 -p 11211', 'memory must be 1 to 1000000000 megabytes (--memory-limit "64 -p 11211")'],
-    ['-k yes', 'not an option: yes'],
+    ['-k yes', '-k takes no value, and a line is one option: yes'],
+    ['-d -v', '-d takes no value, and a line is one option: -v'],
+    ['-vv --port=1', '-vv takes no value, and a line is one option: --port=1'],
     ['help', '--help belongs on the command line, not in a file'],
     ['-V', '--version belongs on the command line, not in a file'],
     ['config = other.conf', '--config belongs on the command line, not in a file'],
@@ -273,6 +278,9 @@ for my $profile (profiles()) {
     # options that do not go together
     has(check("max-item-size = 60m\n"), 'item and memory', status => 78,
         err => qr{\A\Q$dir\E/c\.conf: Cannot set item size limit higher than 1/2 of memory max\. Give -m 120 or more, or a smaller -I\n\z});
+    # which addresses there may be depends on TLS, wherever it is asked for
+    has(check("compat = 1.6\nlisten = btls:127.0.0.1\n"), 'an address for TLS', status => 78,
+        err => "$dir/c.conf: 'btls' option is valid only when SSL is enabled\n");
     # of the command line as before
     has(check("threads = 2\n", '-m', 'x'), 'the command line', status => 1, err => qr/\Amemcached: memory must be /);
     # what it names is read

@@ -10,7 +10,7 @@ my ($example) = read_file("$top/doc/operations.md") =~ /^```yaml\n(.*?)^```$/ms;
 my ($list) = $example =~ /^ *args: \[(.*)\]$/m;
 my ($signal) = read_file("$top/scripts/packaging/build-image") =~ /--stop-signal SIG(\w+)/;
 my %port = map { /name: (\w+), containerPort: (\d+)/ ? ($1, $2) : () } $example =~ /(name: \w+, containerPort: \d+)/g;
-is_deeply(\%port, {memcache => 11211, admin => 9150}, 'ports of the container');
+is_deeply(\%port, {memcache => 11211, admin => 9151}, 'ports of the container');
 like($example, qr/^  ports: \[\{name: memcache, port: 11211\}\]$/m, 'the port of the service');
 my ($mount) = $example =~ /mountPath: (\S+?)\}/;
 

@@ -166,9 +166,25 @@ SH
     has($run, 'a server elsewhere', status => 1, err => qr/10\.9\.9\.2 is not on this host: run memcached --doctor=\d+ there/);
 }
 
-# A password cannot be given, and it is said what can be done.
-mcqos_says(1, '', qr/wants a password \(-Y, -S\), .* the listener of --admin/,
-    '-s', serve('-Y', scratch_file('token', "user:password\n"))->at, 'status');
+# Passwords: asked for, given, wrong, missing; and not told to a server that has none.
+{
+    my $token = scratch_file('token', "user:pass word\nother:one\n");
+    my $server = serve('-Y', $token);
+    my @at = ('-s', $server->at);
+    mcqos_says(1, '', qr/wants a password \(-Y\): --auth-file=FILE, .* the listener of --admin/, @at, 'status');
+    mcqos_says(0, qr/^memory/m, '', @at, '--auth-file', $token, '-i', 0, 'status');
+    mcqos_says(0, qr/answers in/, '', @at, "--auth-file=$token", 'ping');
+    mcqos_says(0, qr/^qps_limit +off -> 1000$/m, '', @at, "--auth-file=$token", 'limit', '1000');
+    my $wrong = scratch_file('wrong', "user:password\n");
+    for my $command ('ping', 'status') {
+        mcqos_says(1, '', qr/ refuses "\Q$wrong\E": authentication failure$/, @at, '--auth-file', $wrong, $command);
+    }
+    mcqos_says(64, '', qr/wants a password, and \Q$_\E has none: its first line is USER:PASSWORD/, @at, '--auth-file', $_, 'status')
+        for "$token.none", scratch_file('empty', ''), scratch_file('no-colon', "user\n");
+    my $open = serve();
+    mcqos_says(0, qr/answers in/, '', '-s', $open->at, '--auth-file', $token, 'ping');
+    exchange($open->connect, "get mcqos\r\n", "END\r\n", 'a server without passwords is told none');
+}
 
 # Usage.
 mcqos_says(64, '', qr/no command; there are: status top /);
@@ -187,7 +203,7 @@ mcqos_says(0, qr/\A  dump keys\|stats\n      all keys, or all statistics\n\z/, '
     my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
     my $completion = read_file("$top/scripts/packaging/completion/mcqos");
     my $help = mcqos('--help')->{out};
-    my @words = ($help =~ /^  ([a-z]+)\b/mg, $help =~ /(?:^  |, )(--[a-z]+)/mg);
+    my @words = ($help =~ /^  ([a-z]+)\b/mg, $help =~ /(?:^  |, )(--[a-z-]+)/mg);
     cmp_ok(scalar @words, '>', 20, 'commands and options are found');
     is(join(' ', grep { $completion !~ /(?<![\w-])\Q$_\E(?![\w-])/ } @words), '', 'and all are completed');
     is(system('bash', '-n', "$top/scripts/packaging/completion/mcqos"), 0, 'bash understands it')

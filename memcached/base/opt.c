@@ -382,7 +382,10 @@ walk(const struct opt_run *run, int argc, char **argv)
     bool is_end = false; /* all behind "--" are operands */
     while (result == OPT_DONE && w.next < argc) {
         char *text = argv[w.next++];
-        if (is_end || text[0] != '-' || text[1] == '\0') {
+        if (run->table->is_file && w.next > 2) {
+            result = refuse(run, "%s takes no value, and a line is one option: %s",
+                            argv[1], text);
+        } else if (is_end || text[0] != '-' || text[1] == '\0') {
             result = take_operand(&w, text);
         } else if (text[1] != '-') {
             result = take_letters(&w, text + 1);

@@ -8,7 +8,7 @@
 #define ADMIN_FILES 24 /* connections (admin/http.h), listeners, the thread's own */
 
 static const char usage[] =
-    "--admin must be ADDR:PORT, such as 127.0.0.1:9150, or unix:PATH";
+    "--admin must be ADDR:PORT, such as 127.0.0.1:9151, or unix:PATH";
 
 static const char *
 set_admin(void *conf, const char *text)

@@ -10,7 +10,8 @@
 #define PORT_UNSET (-2) /* while the options are read */
 #define PORT_DEFAULT 11211
 #define MANY_THREADS 64
-#define CONNS_PER_CALL 16 /* told in one piece of an answer */
+#define CONNS_PER_CALL 16   /* told in one piece of an answer */
+#define STATUS_NOT_BOUND 71 /* as of an address that is not of this machine */
 #define PORT_ERROR "ERROR: Invalid port number; it is 0 to 65535, or -1"
 
 /* ---- options -------------------------------------------------------------------------- */
@@ -29,6 +30,19 @@ has_addresses(const char *list, const char *text)
     return false;
 }
 
+/* The sentence about the first element that is none. */
+static const char *
+blame_addresses(const char *list, struct hosts_rules rules)
+{
+    static char err[256];
+    struct hosts_element element;
+    enum hosts_status status;
+    do {
+        status = hosts_next(&list, rules, &element, err, sizeof err);
+    } while (status == HOSTS_OK);
+    return status == HOSTS_BAD ? err : NULL;
+}
+
 /* Several -l add up; one that says what has been said already does not. */
 static const char *
 add_addresses(void *conf, const char *text)
@@ -37,6 +51,12 @@ add_addresses(void *conf, const char *text)
     char *joined;
     if (*text == '\0') {
         return "no address to listen on";
+    }
+    /* whether there is TLS may be said later */
+    struct hosts_rules rules = {rules_of(s->profile)->has_listen_prefixes, true};
+    const char *wrong = blame_addresses(text, rules);
+    if (wrong != NULL) {
+        return wrong;
     }
     if (s->addresses != NULL && has_addresses(s->addresses, text)) {
         return NULL;
@@ -115,7 +135,7 @@ static const struct opt options[] = {
      .max = 65535, .exit_status = FRONT_USAGE, .error = PORT_ERROR, .arg = "N",
      .section = NETWORK, .preset_help = "0",
      .help = "UDP port; 0 off, -1 any free one"},
-    {.letter = 'l', .name = "listen", SET(add_addresses), .exit_status = FRONT_USAGE,
+    {.letter = 'l', .name = "listen", SET(add_addresses), .exit_status = STATUS_NOT_BOUND,
      .arg = "LIST[;MARKS]", .section = NETWORK, .common = 5, .adds_up = true,
      .help = "addresses: host[:port], [v6]:port, * (all)"},
     {.letter = 's', .name = "unix-socket", SET(set_socket), .arg = "PATH[;MARKS]",
@@ -198,7 +218,8 @@ settle(struct settings *s, int *status)
     l->rules =
         (struct hosts_rules){.has_prefixes = rules_of(s->profile)->has_listen_prefixes,
                              .has_tls = s->uses_tls};
-    return NULL;
+    *status = STATUS_NOT_BOUND;
+    return s->addresses != NULL ? blame_addresses(s->addresses, l->rules) : NULL;
 }
 
 unsigned

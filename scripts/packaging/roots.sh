@@ -4,6 +4,7 @@
 # For check-deb and check-rpm: ". scripts/packaging/roots.sh". Chroots of Debian bookworm in the folder
 # $work, made with mmdebstrap from the archive that this machine uses ($APT_SOURCES), and containers
 # of them with systemd as process 1. Those who use it have `fail`, and stop_container at their end.
+# What all chroots begin as is made once, in $ROOT_TAR, which several scripts at a time may share.
 # bash.
 suite=bookworm
 sources=${APT_SOURCES:-/etc/apt/sources.list.d/debian.sources}
@@ -49,12 +50,17 @@ apt() {
 # new_root NAME: prints the folder of a chroot: the smallest Debian with systemd, which does not
 # run, so that no service starts.
 new_root() {
-    if [ ! -e "$work/base.tar" ]; then
-        mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists \
-            --dpkgopt=force-unsafe-io --include=systemd "$suite" "$work/base.tar" "$sources" >&2
-    fi
+    local base=${ROOT_TAR:-$work/root.tar}
+    (
+        flock 8
+        [ -e "$base" ] || {
+            mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists --dpkgopt=force-unsafe-io \
+                --include=systemd --format=tar "$suite" "$base.new" "$sources" >&2 &&
+                mv "$base.new" "$base"
+        }
+    ) 8>"$base.lock" || fail "mmdebstrap makes no chroot"
     mkdir "$work/$1"
-    tar -xf "$work/base.tar" -C "$work/$1"
+    tar -xf "$base" -C "$work/$1" || fail "$base is not unpacked"
     echo '127.0.0.1 localhost' >"$work/$1/etc/hosts" # as the installer does
     echo "$work/$1"
 }
