@@ -53,11 +53,31 @@ my %threads = (
     'theirs-1' => thread(80, 70, 300, 0.5), 'theirs-2' => thread(120, 70, 300, 0.5),
     'ours-2-timeshared' => thread(95, 30, 900, 0.6),
 );
+my %processes = ('1x1' => thread(100, 90, 1, 0), '2x1' => thread(165, 140, 1, 0), '3x1' => thread(160, 60, 1, 0),
+    '1x2' => thread(170, 150, 1, 0));
+my %requests = (
+    'depth-1' => {rate => 1e5}, 'depth-32' => {rate => 1e6},
+    (map { ("keys-$_" => {keys => 1e5 * ($_ < 16 ? $_ : 16)}) } 1, 2, 4, 8, 16, 32, 64),
+    (map { ("tcp-$_" => {rate => 1e5}, "udp-$_" => {rate => 1e5 * (1 + $_ / 10)}) } 1, 2, 4, 8, 16),
+    (map { ("bytes-$_" => {rate => 1e6 / $_, bytes => 1e6 + $_}) } 64, 256, 1024, 65536),
+    (map { ("items-$_" => {rate => 1e5}) } 10000, 1000000),
+);
+my %connections = map {
+    my ($server, $part) = @$_;
+    map { ("$server-$_" => {rate => $part * ($_ < 16 ? $_ : 16), p99 => 50 * $_}) } 1, 4, 16, 64, 256
+} ['ours', 3], ['theirs', 2], ['redis', 2], ['nginx', 1];
 my $cpus = () = allowed_cpus();
 my @rows = (
     ['E 3.2.2', 'kernel', {ours => {system => 0.8, softirq => 0.3}}, ours => {system => 0.6, softirq => 0.3}],
     ['D Table 1', 'threads', \%threads, 'ours-2-timeshared' => thread(30, 95, 0, 0)],
     ['SF Fig 2, 3', 'threads', \%threads, 'theirs-2' => thread(200, 70, 300, 0.5)],
+    ['D Fig 2, SF Fig 5', 'processes', \%processes, '2x1' => thread(120, 140, 1, 0)],
+    ['D 2.4, E 2.4', 'requests', \%requests, 'depth-32' => {rate => 1.5e5}],
+    ['SF Fig 12', 'requests', \%requests, 'keys-16' => {keys => 1.1e5}],
+    ['SF Fig 13', 'requests', \%requests, 'udp-4' => {rate => 1.2e5}],
+    ['004 sizes', 'requests', \%requests, 'items-1000000' => {rate => 4e4}],
+    ['003 Fig 2', 'connections', \%connections, 'ours-256' => {rate => 100, p99 => 100}],
+    ['004 servers', 'connections', \%connections, 'nginx-16' => {rate => 50, p99 => 1}],
     $cpus == 2 ? (
         ['D Fig 1', 'threads', \%threads, 'ours-2' => thread(150, 150, 200, 0.6)],
         ['003 Fig 3-5', 'threads', \%threads, 'ours-4' => thread(165, 80, 500, 0.4)],
