@@ -13,7 +13,7 @@ import sys
 
 import side_by_side as side
 from qos import neighbours
-from qos.runner import RATE, Runner, values
+from qos.runner import RATE, Runner, may_be_realtime, values
 
 OURS, OFF = "memcached-qos", "the same, --classes=off"
 BESIDE = {  # what is measured, and how it is called
@@ -56,11 +56,6 @@ class Demo(Runner):
         print(f"  {self.done} of {self.total}, {what}: {side.duration(one.values['p99'])}"
               f"{' ?' * bool(one.faults)}", flush=True)
         return one
-
-
-def may_be_realtime():
-    return subprocess.run(["chrt", "--fifo", "10", "true"], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 def servers(bench):

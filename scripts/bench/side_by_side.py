@@ -30,20 +30,30 @@ def need_two_cpus():
         fail(f"needs CPUs {SERVER_CPU} and {CLIENT_CPU}, has {sorted(allowed)}")
 
 
+def cpus_in(text):
+    """Of a list of the kernel's, such as 0,2-5."""
+    parts = [part.split("-") for part in text.strip().split(",")]
+    return {n for part in parts for n in range(int(part[0]), int(part[-1]) + 1)}
+
+
 def siblings_of(cpu):
     """The CPUs that share its core, with itself; as far as the kernel tells."""
     try:
         with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
-            parts = [part.split("-") for part in f.read().strip().split(",")]
+            return cpus_in(f.read())
     except OSError:
         return {cpu}
-    return {n for part in parts for n in range(int(part[0]), int(part[-1]) + 1)}
 
 
-def choose_two_cpus():
-    """Any two that this process may use, on cores of their own if there are such."""
+def choose_two_cpus(server=None):
+    """Any two that this process may use, on cores of their own if there are such; server: the
+    one for the server."""
     global SERVER_CPU, CLIENT_CPU
-    SERVER_CPU, *others = sorted(os.sched_getaffinity(0))
+    allowed = sorted(os.sched_getaffinity(0))
+    if server is not None and server not in allowed:
+        fail(f"CPU {server} is none of those that may be used: {allowed}")
+    SERVER_CPU = allowed[0] if server is None else server
+    others = [cpu for cpu in allowed if cpu != SERVER_CPU]
     if not others:
         fail("needs two CPUs, one for the server and one for its clients; has one")
     CLIENT_CPU = ([cpu for cpu in others if cpu not in siblings_of(SERVER_CPU)] or others)[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
-"""Plots as SVG with one logarithmic axis: curves, and bars side by side. What is not valid is
-hollow, and no point of a curve."""
+"""Plots as SVG: curves over axes that are linear or logarithmic, and bars side by side. What is not
+valid is hollow, and no point of a curve."""
 import math
 from html import escape
 
@@ -18,16 +18,48 @@ def decades(values):
     return low, max(high, low + 1)
 
 
+class Log:
+    """An axis from one power of ten to another: where a value is in it, from 0 to 1, and its marks."""
+
+    def __init__(self, values):
+        self.low, self.high = decades(values)
+
+    def part(self, value):
+        return (math.log10(value) - self.low) / (self.high - self.low)
+
+    def marks(self):
+        return [(10.0 ** power, power_name(power)) for power in range(self.low, self.high + 1)]
+
+
+class Linear:
+    """The same, from 0, with six marks at most."""
+
+    def __init__(self, values):
+        most = max(values)
+        unit = 10 ** math.floor(math.log10(most))
+        self.step = next(step for step in (unit / 5, unit / 2, unit, 2 * unit) if most <= 5 * step)
+        self.most = math.ceil(most / self.step) * self.step
+
+    def part(self, value):
+        return value / self.most
+
+    def marks(self):
+        every = [i * self.step for i in range(round(self.most / self.step) + 1)]
+        return [(value, f"{value:g}") for value in every]
+
+
+SCALES = {"log": Log, "linear": Linear}
+
+
 class Axes:
-    def __init__(self, x_max, y_low, y_high):
-        self.x_max, self.y_low, self.y_high = x_max, y_low, y_high
+    def __init__(self, x_scale, y_scale):
+        self.x_scale, self.y_scale = x_scale, y_scale
 
     def x(self, value):
-        return LEFT + value / self.x_max * (WIDTH - LEFT - RIGHT)
+        return LEFT + self.x_scale.part(value) * (WIDTH - LEFT - RIGHT)
 
     def y(self, value):
-        part = (math.log10(value) - self.y_low) / (self.y_high - self.y_low)
-        return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
+        return HEIGHT - BOTTOM - self.y_scale.part(value) * (HEIGHT - TOP - BOTTOM)
 
 
 def power_name(power):
@@ -49,14 +81,12 @@ def line(x1, y1, x2, y2, colour="#ddd"):
 def grid(axes, x_label, y_label):
     parts = []
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    for power in range(axes.y_low, axes.y_high + 1):
-        y = axes.y(10.0 ** power)
-        parts.append(line(LEFT, y, right, y))
-        parts.append(text(LEFT - 8, y + 4, power_name(power), "end"))
-    for i in range(6):
-        value = axes.x_max * i / 5
+    for value, name in axes.y_scale.marks():
+        parts.append(line(LEFT, axes.y(value), right, axes.y(value)))
+        parts.append(text(LEFT - 8, axes.y(value) + 4, name, "end"))
+    for value, name in axes.x_scale.marks():
         parts.append(line(axes.x(value), TOP, axes.x(value), bottom))
-        parts.append(text(axes.x(value), bottom + 18, f"{value:g}"))
+        parts.append(text(axes.x(value), bottom + 18, name))
     parts.append(text((LEFT + right) / 2, HEIGHT - 12, x_label))
     middle = (TOP + bottom) / 2
     parts.append(text(18, middle, y_label, extra=f'transform="rotate(-90 18 {middle:.1f})"'))
@@ -82,13 +112,10 @@ def paint(colour, is_valid):
     return f'fill="{colour if is_valid else "white"}" stroke="{colour}"'
 
 
-def curves(path, title, x_label, y_label, series):
-    """series: {name: [(x, y, is_valid), ...]}, y > 0."""
+def curves(path, title, x_label, y_label, series, x_scale="linear", y_scale="log"):
+    """series: {name: [(x, y, is_valid), ...]}, values > 0."""
     points = [point for line_of in series.values() for point in line_of]
-    low, high = decades([y for _, y, _ in points])
-    x_max = max(x for x, _, _ in points)
-    unit = 10 ** math.floor(math.log10(x_max))
-    axes = Axes(math.ceil(x_max / unit) * unit, low, high)
+    axes = Axes(SCALES[x_scale]([x for x, _, _ in points]), SCALES[y_scale]([y for _, y, _ in points]))
     parts = grid(axes, x_label, y_label)
     for i, (name, line_of) in enumerate(series.items()):
         colour = COLOURS[i % len(COLOURS)]

@@ -4,6 +4,7 @@
 the gates that tell a measurement from a mishap."""
 import contextlib
 import os
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -73,6 +74,11 @@ class Load:
     watch: Watch
     process: object
     is_realtime: bool = False  # or need not be
+
+
+def may_be_realtime():
+    return subprocess.run(["chrt", "--fifo", "10", "true"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 def is_realtime(pid):

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""One process with more and more threads: the peak of a closed loop and the rate that keeps p95
+at 500 us. Gets of 15 keys, so that a client costs less than the servers; where the machine
+has no CPU left for it, it shares one with them at real-time priority."""
+from qos.runner import SEVERAL
+
+from ..rows import Point, Row, over
+
+MAX = 24
+TIMESHARED = "ours-2-timeshared"
+SCALES = 1.6       # times one thread that two have to do
+FLAT = 0.85        # of the best that more threads than CPUs keep
+SERVERS = {"ours": False, "theirs": True}
+
+
+def measure(debian, threads, cpus):
+    def run(lab):
+        options = ["-t", str(threads)]
+        shared = cpus is None and threads > 1
+        with lab.bare_server(options, debian, lab.every_cpu if shared else None) as server:
+            one = lab.search(server, *SEVERAL, is_shared=shared)
+            flat = lab.flat_out(server, *SEVERAL, is_shared=shared, limit="machine" if shared else "server")
+            one.values.update(flat.values)
+            one.faults += flat.faults
+            return one
+    return run
+
+
+def points(lab):
+    has_other = not lab.machine.lacks(["memcached"])
+    for threads in lab.threads:
+        for name, debian in SERVERS.items():
+            if not debian or (has_other and (threads <= 2 or not lab.quick)):
+                yield Point(f"{name}-{threads}", measure(debian, threads, None), 16)
+    yield Point(TIMESHARED, measure(False, 2, 1), 16)
+
+
+def measured(points, server):
+    points.of(f"{server}-1")
+    return [threads for threads in range(1, MAX + 1) if points.has(f"{server}-{threads}")]
+
+
+def scaling(points):
+    cpus = len(points.machine.cpus)
+    ratio = points.ratio("ours-2", "ours-1", "rate")
+    more = [threads for threads in measured(points, "ours") if threads > cpus]
+    best = max(points(f"ours-{threads}", "rate") for threads in measured(points, "ours"))
+    keeps = over(min([points(f"ours-{threads}", "rate") for threads in more] or [best]), best)
+    qos = points.ratio(f"ours-{more[-1]}", f"ours-{cpus}", "qos") if more else 0
+    return (f"2 threads {ratio:.2f}x one; with {more[-1] if more else cpus} on {cpus} CPUs "
+            f"peak {keeps:.0%} of the best, QoS {qos:.0%} of that with {cpus}"), {
+        f"2 threads do {SCALES}x one": ratio >= SCALES,
+        "the peak stays flat beyond the CPUs": keeps >= FLAT,
+        "the QoS rate falls beyond the CPUs": qos < 1}
+
+
+def scaling_plots(points):
+    threads = measured(points, "ours")
+    yield ("curves", "One process, more threads", "threads", "thousand gets of 15 keys/s", {
+        "peak": points.curve("ours-{}", threads, "rate", 1e-3),
+        "QoS, p95 500 us": points.curve("ours-{}", threads, "qos", 1e-3)}, "linear", "linear")
+
+
+def versions(points):
+    ratios = {threads: over(points(f"ours-{threads}", "rate"), points(f"theirs-{threads}", "rate"))
+              for threads in (1, 2)}
+    return ("ours / Debian's: " + ", ".join(f"{ratio:.2f}x with {threads}" for threads, ratio in ratios.items()),
+            {"this server does no less than Debian's": min(ratios.values()) >= 1})
+
+
+def versions_plots(points):
+    yield ("curves", "This server and Debian's", "threads", "thousand gets of 15 keys/s", {
+        name: points.curve(name + "-{}", measured(points, name), "rate", 1e-3)
+        for name in SERVERS}, "linear", "linear")
+
+
+def timesharing(points):
+    peak, qos = (points.ratio(TIMESHARED, "ours-1", value) for value in ("rate", "qos"))
+    return f"2 threads on 1 CPU: QoS {qos:.0%}, peak {peak:.0%} of 1 thread", {
+        "time-sharing costs more QoS than peak": qos < peak,
+        "time-sharing costs QoS": qos < 0.8}
+
+
+def latency(points):
+    cpus = len(points.machine.cpus)
+    p99 = {threads: points(f"ours-{threads}", "p99") for threads in measured(points, "ours")}
+    best = min(p99, key=p99.get)
+    first, last = min(p99), max(p99)
+    system = [points(f"ours-{threads}", "system") for threads in (first, last)]
+    return (f"lowest p99 with {best} of {cpus} CPUs; in the kernel {system[0]:.0%} with {first}, "
+            f"{system[1]:.0%} with {last}"), {
+        f"p99 is lowest with {cpus} threads": best == cpus,
+        "the kernel's share grows": system[1] > system[0]}
+
+
+def latency_plots(points):
+    threads = measured(points, "ours")
+    yield ("curves", "Latency and threads, closed loop", "threads", "us", {
+        name: points.curve("ours-{}", threads, name) for name in ("p50", "p99")})
+
+
+ROWS = [
+    Row("D Fig 1", "threads of one process", "1-24 threads: flat at 8, 250K",
+        f"2 threads >= {SCALES}x one; beyond the CPUs the peak stays flat and the QoS rate falls",
+        scaling, scaling_plots, ("cpus",)),
+    Row("SF Fig 2, 3", "threads, versions", "throughput grows with threads, the newer version does more",
+        "this server does no less than Debian's with 1 and 2 threads", versions, versions_plots,
+        ("cpus", "memcached")),
+    Row("D Table 1", "layouts", "18 layouts; time-shared and unpinned far below in QoS",
+        "2 threads on 1 CPU lose more QoS than peak (the planner's sets are tested in t/50-pin.t)",
+        timesharing, needs=("cpus",)),
+    Row("003 Fig 3-5", "threads, latency and CPU", "best at the number of cores; 450K",
+        "p99 is lowest with as many threads as CPUs, the kernel's share grows beyond", latency,
+        latency_plots, ("cpus",)),
+]

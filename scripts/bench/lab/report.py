@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Verdicts of all rows from stored results: a table, plots with the papers' axes, one HTML page."""
+import html
+import json
+import os
+import re
+
+import side_by_side as side
+import svg
+
+from . import common, rows
+from .machine import Machine
+from .store import Store
+
+SHOWN = 3  # reasons of a verdict
+INTRODUCTION = """\
+# The lab
+
+What the papers behind this server measured, measured again with this server, `mcload` and stand-ins for
+their other programs on one machine. `scripts/lab run` measures, `scripts/lab report --markdown
+doc/lab.md` makes this page; both of the same results, which nothing else changes. `scripts/lab list` says
+what each row is reproduced by, and what the machine lacks.
+
+D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
+same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
+a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on its performance.
+
+| verdict | meaning |
+|---|---|
+| reproduced, not reproduced | the row's criterion, which is about the shape, holds or does not |
+| INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it |
+| not applicable | the machine lacks what the row says |
+| not run | there are no results, or there is no experiment yet |
+"""
+
+
+def arguments(parser):
+    parser.add_argument("--quick", action="store_true", help="the results of run --quick")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table there, plots into plots/ beside it")
+    parser.add_argument("--html", metavar="FILE", help="write one page with the plots in it")
+    parser.add_argument("--json", metavar="FILE", help="write the verdicts there")
+    common.add_folder(parser)
+
+
+def drawable(plot):
+    """Without curves that have no point."""
+    kind, title, x_label, y_label, series, *scales = plot
+    return kind, title, x_label, y_label, {name: line for name, line in series.items() if line}, *scales
+
+
+class Judged:
+    def __init__(self, group, row, points):
+        self.group, self.row = group, row
+        self.result = rows.judge(row, points)
+        self.plots = []
+        if row.plots and self.result.verdict in (rows.REPRODUCED, rows.NOT_REPRODUCED, rows.INVALID):
+            self.plots = [drawable(plot) for plot in row.plots(points) if any(plot[4].values())]
+
+    def reasons(self):
+        """The first of them, one of each kind."""
+        kinds = {re.sub(r"[\d.]+", "", reason): reason for reason in self.result.reasons}
+        more = [f"and {len(kinds) - SHOWN} more"] if len(kinds) > SHOWN else []
+        return "; ".join([*kinds.values()][:SHOWN] + more)
+
+    @property
+    def headline(self):
+        """That of invalid runs is no claim."""
+        is_claim = self.result.verdict in (rows.REPRODUCED, rows.NOT_REPRODUCED)
+        return self.result.headline if is_claim else ""
+
+    def cells(self):
+        said = self.reasons()
+        return [self.row.label, self.row.title, self.row.paper, self.headline,
+                self.result.verdict + (f": {said}" if said else "")]
+
+    def draw(self, folder):
+        """[(file, title)]"""
+        os.makedirs(folder, exist_ok=True)
+        drawn = []
+        for i, (kind, title, *plot) in enumerate(self.plots):
+            name = f"{self.row.slug}{'' if i == 0 else f'-{i + 1}'}.svg"
+            svg.KINDS[kind](os.path.join(folder, name), title, *plot)
+            drawn.append((name, title))
+        return drawn
+
+
+HEAD = ["row", "what", "in the paper", "here", "verdict"]
+
+
+def origin(store, groups):
+    """Where the results come from, in a sentence."""
+    every = [stored for name in groups for *_, stored in store.read(name)]
+    if not every:
+        return "No results: nothing has been run on this machine."
+    said = {(one["machine"], one["kernel"], one["commit"], one["options"]["seconds"]) for one in every}
+    return "Results: " + "; ".join(
+        f"{machine} ({kernel}), {commit}, runs of {seconds} s" for machine, kernel, commit, seconds in sorted(said)) + "."
+
+
+def markdown(path, judged, where):
+    folder = os.path.join(os.path.dirname(path), "plots")
+    table = []
+    pictures = []
+    for one in judged:
+        drawn = one.draw(folder)
+        cells = one.cells()
+        if drawn:
+            cells[0] = f"[{cells[0]}](plots/{drawn[0][0]})"
+        table.append(cells)
+        pictures += [f"![{title}](plots/{name})" for name, title in drawn]
+    text = "\n\n".join([INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *pictures])
+    with open(path, "w") as f:
+        f.write(text + "\n")
+
+
+STYLE = """body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; color: #222 }
+table { border-collapse: collapse; width: 100% } td, th { border-bottom: 1px solid #ddd; padding: .35em .5em;
+text-align: left; vertical-align: top } .reproduced { color: #2a6f12 } .not-reproduced { color: #a3301a }
+.INVALID { color: #8a6d1d } .not-run, .not-applicable { color: #777 } figure { margin: 2em 0 }
+svg { max-width: 100%; height: auto }"""
+
+
+def page(path, judged, where, folder):
+    """One file: the plots are in it."""
+    lines, pictures = [], []
+    for one in judged:
+        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in one.cells())
+        lines.append(f'<tr class="{one.result.verdict.replace(" ", "-")}">{cells}</tr>')
+        for name, title in one.draw(folder):
+            with open(os.path.join(folder, name)) as f:
+                pictures.append(f"<figure>{f.read()}<figcaption>{html.escape(one.row.label)}: "
+                                f"{html.escape(one.row.when)}</figcaption></figure>")
+    head = "".join(f"<th>{cell}</th>" for cell in HEAD)
+    with open(path, "w") as f:
+        f.write(f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The lab</title>'
+                f"<style>{STYLE}</style></head><body>\n<h1>The lab</h1><p>{html.escape(where)}</p>\n"
+                f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n" + "\n".join(pictures)
+                + "\n</body></html>\n")
+
+
+def run(args):
+    folder = common.results_folder(args)
+    store, machine, groups = Store(folder), Machine(), common.groups()
+    judged = [Judged(name, row, rows.Points(store.runs(name), machine))
+              for name, group in groups.items() for row in group.ROWS]
+    where = origin(store, groups)
+    if args.markdown:
+        markdown(args.markdown, judged, where)
+    if args.html:
+        page(args.html, judged, where, os.path.join(folder, "plots"))
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump([{"group": one.group, "row": one.row.label, "verdict": one.result.verdict,
+                        "headline": one.headline, "reasons": one.result.reasons}
+                       for one in judged], f, indent=1)
+            f.write("\n")
+    for one in judged:
+        said = "; ".join(filter(None, [one.headline, one.reasons()]))
+        print(f"{one.row.label:<22} {one.result.verdict:<15} {said}")
+    print(where)

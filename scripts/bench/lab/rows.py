@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Rows of the lab: a table or figure of a paper, what has to be seen here for it to be
+reproduced, and the verdict that stored results give it."""
+from dataclasses import dataclass, field
+from typing import Callable
+
+import side_by_side as side
+from qos.runner import point, values
+
+REPRODUCED, NOT_REPRODUCED, NOT_APPLICABLE, INVALID, NOT_RUN = (
+    "reproduced", "not reproduced", "not applicable", "INVALID", "not run")
+
+
+class Unmeasured(Exception):
+    """A criterion wanted a point that has no results."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is measured in each round. measure: takes the Lab, gives a Run. cost: how many runs
+    of the usual length it takes, to tell the time that is left."""
+    name: str
+    measure: Callable
+    cost: int = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """judge: takes Points, gives (headline, {claim: does it hold}). plots: takes Points, gives
+    what svg.py draws, (kind, suffix of the name, title, arguments...). needs: of the machine, as
+    in machine.NEEDS. A row without judge has no experiment yet."""
+    label: str
+    title: str
+    paper: str
+    when: str
+    judge: Callable = None
+    plots: Callable = None
+    needs: tuple = ()
+
+    @property
+    def slug(self):
+        return "lab-" + "".join(c if c.isalnum() else "-" for c in self.label.lower())
+
+
+def over(value, base):
+    """Their ratio; no number, which fulfils no claim, without a base."""
+    return value / base if base else float("nan")
+
+
+class Points:
+    """The results of a group, {point: [Run]}; remembers what is wrong with those that were used."""
+
+    def __init__(self, runs, machine):
+        self.runs, self.machine, self.faults = runs, machine, set()
+
+    def of(self, name):
+        if not self.runs.get(name):
+            raise Unmeasured(name)
+        if all(run.faults for run in self.runs[name]):
+            self.faults |= {fault for run in self.runs[name] for fault in run.faults}
+        return self.runs[name]
+
+    def __call__(self, name, value):
+        """The median of the valid rounds."""
+        return side.median(values(self.of(name), value))
+
+    def ratio(self, name, base, value):
+        return over(self(name, value), self(base, value))
+
+    def has(self, *names):
+        return all(self.runs.get(name) for name in names)
+
+    def curve(self, form, keys, value, scale=1, x_scale=1):
+        """[(x, y, is valid)] of the points that there are, form with a key for each."""
+        found = [(key * x_scale, *point(self.runs[form.format(key)], value)) for key in keys
+                 if self.runs.get(form.format(key))]
+        return [(x, y * scale, is_valid) for x, y, is_valid in found if 0 < y < float("inf")]
+
+
+@dataclass
+class Verdict:
+    verdict: str
+    headline: str = ""
+    reasons: list = field(default_factory=list)
+
+
+def judge(row, points):
+    lacks = points.machine.lacks(row.needs)
+    if lacks:
+        return Verdict(NOT_APPLICABLE, reasons=[f"needs {what}" for what in lacks])
+    if row.judge is None:
+        return Verdict(NOT_RUN, reasons=["no experiment yet"])
+    try:
+        headline, claims = row.judge(points)
+    except Unmeasured:
+        return Verdict(NOT_RUN)
+    if points.faults:
+        return Verdict(INVALID, headline, sorted(points.faults))
+    failed = [claim for claim, holds in claims.items() if not holds]
+    return Verdict(NOT_REPRODUCED if failed else REPRODUCED, headline,
+                   [f"not: {claim}" for claim in failed])

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Measure what is missing: each point of each group, in rounds; the servers on one CPU, clients on
+another one. Interrupted, it goes on where it was; what was invalid is measured again."""
+import argparse
+import json
+import os
+import signal
+import sys
+
+import side_by_side as side
+
+from . import common, store
+from .machine import Machine
+from .work import ROUNDS, SECONDS, Lab
+
+
+def count(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
+    return value
+
+
+def arguments(parser):
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help="these alone (scripts/lab list)")
+    parser.add_argument("--quick", action="store_true",
+                        help="one round of short runs: all groups in about 10 minutes")
+    parser.add_argument("--rounds", type=count, metavar="N", help=f"of all points ({ROUNDS})")
+    parser.add_argument("--seconds", type=count, metavar="S", help=f"of each run ({SECONDS})")
+    parser.add_argument("--retries", type=int, default=6, metavar="N",
+                        help="of invalid runs, in all (6; none with --quick)")
+    parser.add_argument("--server-cpu", type=int, metavar="N", help="of the servers (the first)")
+    parser.add_argument("--point", metavar="NAME", action="append", default=[],
+                        help="of the groups only this point; may be repeated")
+    parser.add_argument("--build", default=os.path.join(side.TOP, "build"), metavar="FOLDER",
+                        help="of the server and mcload (build)")
+    common.add_folder(parser)
+
+
+def settings_of(folder, settings):
+    """Results of a folder are of one machine and of the same options: they are compared."""
+    path = os.path.join(folder, "settings.json")
+    os.makedirs(folder, exist_ok=True)
+    if os.path.exists(path):
+        with open(path) as f:
+            before = json.load(f)
+        changed = [name for name in settings if settings[name] != before.get(name)]
+        if changed:
+            name = changed[0]
+            side.fail(f"{folder} has results with {name} {before.get(name)}, not {settings[name]}: "
+                      "give another --results, or remove it")
+        return
+    with open(path, "w") as f:
+        json.dump(settings, f, indent=1)
+        f.write("\n")
+
+
+def end(number, _):
+    """As an exception, so that what was started is ended."""
+    sys.exit(128 + number)
+
+
+def run(args):
+    groups = common.groups(args.groups)
+    machine = Machine()
+    lacks = machine.lacks(["cpus"])
+    if lacks:
+        side.fail(f"needs {lacks[0]}")
+    side.choose_two_cpus(args.server_cpu)
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, end)
+    folder = common.results_folder(args)
+    with side.Bench(args.build) as bench:
+        bench.keep_awake()
+        lab = Lab(bench, args, machine, store.Store(folder))
+        options = {"seconds": lab.seconds, "quick": args.quick, "server_cpu": side.SERVER_CPU}
+        facts = machine.facts()
+        settings_of(folder, {"machine": facts["machine"], "kernel": facts["kernel"], **options})
+        lab.store.facts = {**facts, "commit": store.commit(), "options": {**options, "rounds": lab.rounds}}
+        # The servers' CPU is theirs alone.
+        os.sched_setaffinity(0, {side.CLIENT_CPU})
+        lab.run(groups, args.point)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Groups at work: the runner of scripts/bench-qos, which stores what each point measured and
+goes on where it was interrupted."""
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+
+import side_by_side as side
+from qos.runner import (CLIENT_CPU_MAX, MEMORY, SERVER_CPU_MIN, SMALL, Run, Runner, Watch,
+                        is_realtime, may_be_realtime)
+
+from . import machine as machines
+
+GOAL = "p95:500us"  # of the papers
+ROUNDS, SECONDS = 5, 5
+NOT_REALTIME = "client not SCHED_FIFO"
+
+
+@dataclass(frozen=True)
+class Together:
+    """Servers that share the load, as one."""
+    servers: tuple
+    name = "servers"
+
+    def target(self):
+        return ",".join(server.target() for server in self.servers)
+
+    def cpu(self):
+        return tuple(map(sum, zip(*(server.cpu() for server in self.servers))))
+
+    def waited(self):
+        return max(server.waited() for server in self.servers)
+
+
+class Lab(Runner):
+    def __init__(self, bench, args, machine, store):
+        super().__init__(bench, args, ROUNDS, SECONDS)
+        self.machine, self.store = machine, store
+        if not may_be_realtime():
+            self.realtime = []
+        self.group = None
+        self.done = self.total = 0
+        self.began = time.monotonic()
+
+    # ---- points of a group ------------------------------------------------------------
+
+    def run(self, groups, only=()):
+        """Measures what is missing of them; groups: {name: module}; only: names of points."""
+        todo = [(name, turn + 1, point) for name, group in groups.items()
+                for turn in range(self.rounds) for point in group.points(self)
+                if not only or point.name in only]
+        unknown = set(only) - {point.name for _, _, point in todo}
+        if unknown:
+            side.fail(f"no such point: {', '.join(sorted(unknown))}")
+        stored = {name: self.store.latest(name) for name in groups}
+        todo = [(name, turn, point) for name, turn, point in todo
+                if stored[name].get((point.name, turn), ["missing"])]
+        self.total = sum(point.cost for _, _, point in todo)
+        self.say(f"{len(todo)} points to measure" if todo else "everything is measured")
+        for name, turn, point in todo:
+            self.group = name
+            start = time.monotonic()
+            one = self.until_valid(f"{name}, round {turn}: {point.name}", lambda: point.measure(self))
+            self.store.put(name, point.name, turn, one, time.monotonic() - start)
+            self.done += point.cost
+            left = (time.monotonic() - self.began) / self.done * (self.total - self.done)
+            self.say(f"  {self.done / self.total:.0%}, {left / 60:.0f} min left")
+
+    def first(self, point, value):
+        """What the first round of a point of this group measured: rates are parts of that peak,
+        the same in all rounds."""
+        return self.store.runs(self.group)[point][0].values[value]
+
+    @property
+    def threads(self):
+        """Numbers of threads: up to twice the CPUs, as far as the papers go."""
+        cpus = len(self.machine.cpus)
+        return list(range(1, 5)) if cpus < 4 else sorted({1, 2, *range(4, min(24, 2 * cpus) + 1, 2)})
+
+    @property
+    def every_cpu(self):
+        return ",".join(map(str, self.machine.cpus))
+
+    # ---- servers ----------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def bare_server(self, options=(), debian=False, cpus=None, fill=SMALL, memory=MEMORY):
+        """A memcached with other records than the usual."""
+        program = self.bench.debian() if debian else self.bench.ours()
+        server = self.bench.start_memcached("theirs" if debian else "ours", program,
+                                            [*memory, *options], cpus)
+        self.bench.fill(server, *fill)
+        yield server
+        self.bench.end_server(server)
+
+    @contextlib.contextmanager
+    def redis(self):
+        port = side.free_port()
+        server = side.Server("Redis", [machines.program("redis-server"), "--port", str(port), "--bind",
+                                       "127.0.0.1", "--save", "", "--appendonly", "no"], port)
+        self.bench.servers.append(server)
+        self.bench.fill(server, "--protocol=redis", *SMALL)
+        yield server
+        self.bench.end_server(server)
+
+    @contextlib.contextmanager
+    def nginx(self, size=200):
+        """It answers every key with the same value."""
+        port = side.free_port()
+        path = os.path.join(self.bench.work, "nginx.conf")
+        with open(path, "w") as f:
+            f.write(f"daemon off; master_process off; pid {self.bench.work}/nginx.pid; error_log stderr crit;\n"
+                    "events { worker_connections 4096; }\n"
+                    f"http {{ access_log off; keepalive_requests 1000000000; "
+                    f"server {{ listen 127.0.0.1:{port}; location / {{ return 200 {'v' * size}; }} }} }}\n")
+        server = side.Server("NGINX", [machines.program("nginx"), "-p", self.bench.work, "-c", path], port)
+        self.bench.servers.append(server)
+        yield server
+        self.bench.end_server(server)
+
+    # ---- measurements -----------------------------------------------------------------
+
+    def watched(self, server, options, timeout, is_shared=False):
+        """(result of mcload, seconds that the server used: all, user, system; faults of the
+        machine)."""
+        watch, before = Watch(self.bench, server), server.cpu()
+        load = self.bench.start_load(server, "--noload", "-T", 1, *self.realtime, *options)
+        time.sleep(0.2)
+        faults = [] if is_realtime(load.pid) else [NOT_REALTIME]
+        result = self.bench.finish_load(load, timeout)
+        used = [now - then for now, then in zip(server.cpu(), before)]
+        return result, used, faults + watch.server_cpu(is_shared)[1]
+
+    def flat_out(self, server, *options, is_shared=False, limit="server"):
+        """A closed loop: rate, latencies, CPU time. limit: what has to be used up, "server" (its
+        CPU), "machine" (all CPUs) or None; the client never but with "machine"."""
+        result, used, faults = self.watched(
+            server, ["-t", self.seconds, "-c", 32, *SMALL, *options], self.seconds + 60, is_shared)
+        client = side.client_cpu_of(result, polling=True)
+        rate, seconds = side.rate_of(result), result["totals"]["seconds"]
+        run = Run({"rate": rate, "p50": side.quantile_of(result, "p50"), "p95": side.p95_of(result),
+                   "p99": side.p99_of(result), "bytes": side.received_of(result),
+                   "server_cpu": used[0] / seconds, "client_cpu": client,
+                   "system": used[2] / max(used[1] + used[2], 1e-9),
+                   "us": used[0] / max(side.requests_of(result), 1) * 1e6}, faults)
+        total = used[0] / seconds + client
+        if limit == "machine" and total < SERVER_CPU_MIN * len(self.machine.cpus):
+            run.faults.append(f"all CPUs together {total:.0%}")
+        if limit == "server" and used[0] / seconds < SERVER_CPU_MIN:
+            run.faults.append(f"server CPU {used[0] / seconds:.0%}")
+        if limit != "machine" and client >= CLIENT_CPU_MAX:
+            run.faults.append(f"client CPU {client:.0%}")
+        return run
+
+    def search(self, server, *options, is_shared=False):
+        """The rate at which the goal of the papers is kept (QoS-QPS), and the peak."""
+        tolerance, budget = ("5%", 12) if self.quick else ("2%", 16 * self.seconds)
+        each = 1 if self.quick else max(1, self.seconds // 2)
+        result, _, faults = self.watched(
+            server, ["-t", each, "-c", 32, f"--search={GOAL}", f"--search-tolerance={tolerance}",
+                     f"--search-budget={budget}", *SMALL, *options], 3 * budget + 120, is_shared)
+        found = result["search"]
+        run = Run({"qos": found["qps"] if found["found"] else 0.0, "rate": found["peak_qps"]}, faults)
+        if found["bound"] == "client":
+            run.faults.append("the client was the limit of the search")
+        return run
+
+    def paced(self, server, rate, *options, **how):
+        """An open loop at that rate: latencies, with all gates."""
+        one = self.interactive(server, *options, rate=max(int(rate), 1), **how)
+        one.values["rate"] = rate
+        if not self.realtime:
+            one.faults.append(NOT_REALTIME)
+        return one
+

@@ -1,0 +1,160 @@
+#!/usr/bin/env perl
+# scripts/lab: verdicts of made-up results, what is measured again and what is not, wrong usage.
+use File::Path qw(make_path);
+use FindBin;
+use JSON::PP;
+use MCTest;
+
+my $lab = "$FindBin::Bin/../scripts/lab";
+my $folders = 0;
+
+sub lab(@args) { return run_program({command => ['python3', $lab, @args]}) }
+
+sub written($path, $data) { return write_file($path, encode_json($data)) }
+
+# A folder with results: POINT => values, or [values, fault], of a group.
+sub results($group, %points) {
+    my $folder = scratch_dir() . '/results-' . ++$folders;
+    while (my ($point, $stored) = each %points) {
+        my ($values, @faults) = ref $stored eq 'ARRAY' ? @$stored : $stored;
+        make_path("$folder/$group/$point");
+        written("$folder/$group/$point/1.1.json", {values => $values, faults => \@faults, machine => 'made up',
+                kernel => '1.0', commit => 'abc', options => {seconds => 1}});
+    }
+    return $folder;
+}
+
+# [group, row, {POINT => values or [values, faults]}] each: what the row's criterion says of them.
+sub judged(@cases) {
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", encode_json(\@cases)]});
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from lab import common, machine, rows
+from qos.runner import Run
+groups, here, said = common.groups(), machine.Machine(), []
+for group, label, points in json.loads(sys.argv[2]):
+    runs = {name: [Run(*([one[0], one[1:]] if isinstance(one, list) else [one]))] for name, one in points.items()}
+    row = next(row for row in groups[group].ROWS if row.label == label)
+    said.append(vars(rows.judge(row, rows.Points(runs, here))))
+    if row.plots and "reproduced" in said[-1]["verdict"]:
+        list(row.plots(rows.Points(runs, here)))
+print(json.dumps(said))
+END
+    is($run->{status}, 0, scalar(@cases) . ' judged') or diag($run->{err});
+    return @{decode_json($run->{out} || '[]')};
+}
+
+# ---- each criterion, with results that fulfil it, and with one value changed ----------------
+
+sub thread($rate, $qos, $p99, $system) { return {rate => $rate, qos => $qos, p50 => 50, p99 => $p99, system => $system} }
+my %threads = (
+    'ours-1' => thread(100, 90, 300, 0.5), 'ours-2' => thread(170, 150, 200, 0.6),
+    'ours-3' => thread(170, 100, 400, 0.65), 'ours-4' => thread(165, 80, 500, 0.7),
+    'theirs-1' => thread(80, 70, 300, 0.5), 'theirs-2' => thread(120, 70, 300, 0.5),
+    'ours-2-timeshared' => thread(95, 30, 900, 0.6),
+);
+my %processes = ('1x1' => thread(100, 90, 1, 0), '2x1' => thread(165, 140, 1, 0), '3x1' => thread(160, 60, 1, 0),
+    '1x2' => thread(170, 150, 1, 0));
+my %requests = (
+    'depth-1' => {rate => 1e5}, 'depth-32' => {rate => 1e6},
+    (map { ("keys-$_" => {keys => 1e5 * ($_ < 16 ? $_ : 16)}) } 1, 2, 4, 8, 16, 32, 64),
+    (map { ("tcp-$_" => {rate => 1e5}, "udp-$_" => {rate => 1e5 * (1 + $_ / 10)}) } 1, 2, 4, 8, 16),
+    (map { ("bytes-$_" => {rate => 1e6 / $_, bytes => 1e6 + $_}) } 64, 256, 1024, 65536),
+    (map { ("items-$_" => {rate => 1e5}) } 10000, 1000000),
+);
+my %connections = map {
+    my ($server, $part) = @$_;
+    map { ("$server-$_" => {rate => $part * ($_ < 16 ? $_ : 16), p99 => 50 * $_}) } 1, 4, 16, 64, 256
+} ['ours', 3], ['theirs', 2], ['redis', 2], ['nginx', 1];
+my $cpus = () = allowed_cpus();
+my @rows = (
+    ['E 3.2.2', 'kernel', {ours => {system => 0.8, softirq => 0.3}}, ours => {system => 0.6, softirq => 0.3}],
+    ['D Table 1', 'threads', \%threads, 'ours-2-timeshared' => thread(30, 95, 0, 0)],
+    ['SF Fig 2, 3', 'threads', \%threads, 'theirs-2' => thread(200, 70, 300, 0.5)],
+    ['D Fig 2, SF Fig 5', 'processes', \%processes, '2x1' => thread(120, 140, 1, 0)],
+    ['D 2.4, E 2.4', 'requests', \%requests, 'depth-32' => {rate => 1.5e5}],
+    ['SF Fig 12', 'requests', \%requests, 'keys-16' => {keys => 1.1e5}],
+    ['SF Fig 13', 'requests', \%requests, 'udp-4' => {rate => 1.2e5}],
+    ['004 sizes', 'requests', \%requests, 'items-1000000' => {rate => 4e4}],
+    ['003 Fig 2', 'connections', \%connections, 'ours-256' => {rate => 100, p99 => 100}],
+    ['004 servers', 'connections', \%connections, 'nginx-16' => {rate => 50, p99 => 1}],
+    $cpus == 2 ? (
+        ['D Fig 1', 'threads', \%threads, 'ours-2' => thread(150, 150, 200, 0.6)],
+        ['003 Fig 3-5', 'threads', \%threads, 'ours-4' => thread(165, 80, 500, 0.4)],
+    ) : (),
+);
+my $one_cpu = $cpus < 2;
+my @cases;
+for (@rows) {
+    my ($row, $group, $points, $point, $changed) = @$_;
+    push @cases, [$group, $row, $points], [$group, $row, {%$points, $point => $changed}],
+        [$group, $row, {%$points, $point => [$points->{$point}, 'others used 40%', 'steal 3%']}], [$group, $row, {}];
+}
+my @said = judged(@cases);
+for (@rows) {
+    my ($good, $bad, $refused, $missing) = splice @said, 0, 4;
+    SKIP: {
+        skip "$_->[0]: @{$good->{reasons}}", 1 if $good->{verdict} eq 'not applicable';
+        is($good->{verdict}, 'reproduced', "$_->[0]: reproduced") or diag("@{$good->{reasons}}");
+        like("$bad->{verdict}: $bad->{reasons}[0]", qr/^not reproduced: not: /, '... not reproduced, with the claim');
+        is("$refused->{verdict}: @{$refused->{reasons}}", 'INVALID: others used 40% steal 3%', '... invalid, with the faults');
+        is($missing->{verdict}, 'not run', '... not run');
+    }
+}
+
+# ---- documents ----------------------------------------------------------------------------
+
+my $folder = results('threads', %threads);
+my ($page, $table) = map { scratch_dir() . "/lab.$_" } qw(html md);
+my $run = lab('report', '--results', $folder, '--html', $page, '--markdown', $table);
+is($run->{status}, 0, 'documents are written') or diag($run->{err});
+like(read_file($table), qr/^\| +\[D Fig 1\]\(plots\/lab-d-fig-1\.svg\).*flat at 8/m, 'a row, with its plot');
+like(read_file($table), qr/made up \(1\.0\), abc, runs of 1 s/, '... and where it is from');
+my $svgs = () = read_file($page) =~ /<svg /g;
+ok($svgs >= 2, 'plots are in the page');
+unlike(read_file($page), qr/src=|href=/, '... which is one file');
+ok(-s scratch_dir() . '/plots/lab-d-fig-1.svg', '... and beside the table');
+like(lab('list', 'kernel')->{out}, qr/^  E 3\.2\.2: time in the kernel/m, 'list');
+
+# ---- what is measured ---------------------------------------------------------------------
+
+SKIP: {
+    skip 'needs two CPUs', 1 if $one_cpu;
+    my @options = ('--quick', '--build', $ENV{TOP_BUILDDIR}, '--results');
+    my $first = results('kernel', ours => [{rate => 1, system => 1, softirq => 0}, 'others used 99%']);
+    my @files = ("$first/kernel/ours/1.1.json", "$first/kernel/ours/1.2.json");
+    my $before = read_file($files[0]);
+    $run = lab('run', 'kernel', '--point', 'ours', @options, $first);
+    is($run->{status}, 0, 'what was invalid is measured again') or diag($run->{err});
+    my $again = decode_json(read_file($files[1]));
+    ok($again->{values}{rate} > 0, '... into another file');
+    is(join(' ', grep { !exists $again->{$_} } qw(machine kernel commit options caches faults took_seconds)), '',
+        '... with all about it');
+    is(read_file($files[0]), $before, '... the first stays as it was');
+    written($files[1], {%$again, faults => []});
+    $run = lab('run', 'kernel', '--point', 'ours', @options, $first);
+    like($run->{err}, qr/^everything is measured$/m, 'what is valid is not');
+    ok(!-e "$first/kernel/ours/1.3.json", '... nothing is added');
+
+    $run = lab('run', 'kernel', @options, $first, '--seconds', 3);
+    like($run->{err}, qr/has results with seconds 1, not 3: give another --results/, 'other runs go elsewhere');
+    for my $case ([['kernel', '--point', 'none'], 'no such point: none'], [['none'], 'no such group: none'],
+        [['--server-cpu', '4000'], 'CPU 4000 is none of those']) {
+        $run = lab('run', @{$case->[0]}, @options, scratch_dir() . '/none');
+        isnt($run->{status}, 0, "@{$case->[0]} fails");
+        like($run->{err}, qr/\Q$case->[1]/, '... with the reason');
+        unlike($run->{err}, qr/Traceback/, '... in a sentence');
+    }
+}
+for my $case ([['run', '--rounds', '0'], 'is not a number from 1'], [['run', '--seconds', 'x'], 'invalid'],
+    [['list', 'none'], 'no such group: none'], [['plot'], 'invalid choice']) {
+    $run = lab(@{$case->[0]});
+    isnt($run->{status}, 0, "@{$case->[0]} fails");
+    like($run->{err}, qr/\Q$case->[1]/, '... with the reason');
+    unlike($run->{err}, qr/Traceback/, '... in a sentence');
+}
+my $broken = results('kernel', ours => {system => 1, softirq => 0});
+written("$broken/kernel/ours/1.2.json", {});
+like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab/, 'a file that is none of ours');
+
+done_testing();
