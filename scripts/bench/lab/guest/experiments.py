@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""What runs in a guest, as lines of a shell, and what is to be seen in its results."""
+from dataclasses import dataclass
+from typing import Callable
+
+NEAR = 2        # times alone that a p95 may be,
+BROKEN = 5      # and that is a cliff; the papers' rule for two services, too
+FLOOR_US = 10   # delays below it are no different
+SAME = 0.01     # by which two runs may differ
+LIGHT = (5, 10, 20, 30, 40, 50)  # percent of the load at which a share of the CPU is enough
+BUSY_MS, PERIOD_MS = 6, 48        # of the batch job, about (init)
+WORK_US = 1000                   # of the second service
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    policy: str    # of a program (as.c)
+    server: str    # option of the server
+    service: str   # policy of the second service
+    quota: bool = False
+
+
+SCHEDULERS = {
+    "default": Scheduler("default", "", "default"),
+    "nice": Scheduler("nice:-20", "--sched=other:-20", "nice:-10"),
+    "fifo": Scheduler("fifo:20", "--sched=fifo:20", "fifo:10", quota=True),
+    "slice": Scheduler("slice:100", "--sched=slice:100us", "slice:1000"),
+}
+
+
+# ---- a task that wakes up each millisecond, beside the batch job --------------------------
+
+WAKE_LOADS = (5, 10, 20, 50, 80)
+WAKE_SECONDS = 2.8
+
+
+def wake(s):
+    for load in WAKE_LOADS:
+        task = f"as {s.policy} /bin/service fixed {load * 10} 1000 {WAKE_SECONDS}"
+        yield f"point alone-{load} {task}"
+        yield f"start_wave {WAKE_SECONDS + 0.2:g}"
+        yield f"point beside-{load} {task}"
+        yield "wait $waves"
+
+
+# ---- memcached beside the batch job (E, figure 5) -----------------------------------------
+
+WAVE_LOADS = (10, 20, 30, 40, 50, 70)
+
+
+def wave(s):
+    yield f"serve -t 1 {s.server}"
+    for load in WAVE_LOADS:
+        yield f"point alone-{load} load $((peak * {load} / 100))"
+        yield "start_wave 1.3"
+        yield f"point beside-{load} load $((peak * {load} / 100))"
+        yield "wait $waves"
+
+
+# ---- memcached and a service of 1 ms (E, figures 6 and 9) ---------------------------------
+
+GRID_LOADS = (10, 30, 50, 70, 90)
+GRID_SECONDS = 1
+QUOTA_MS = 24
+
+
+def start_service(s, load, seconds):
+    return (f"as {s.service} /bin/service random {WORK_US} {WORK_US * 100 // load} {seconds} "
+            ">/tmp/service 2>/tmp/service.errors & service=$!")
+
+
+def grid(s):
+    yield f"serve -t 1 {s.server}"
+    yield f"point alone-{GRID_LOADS[0]} load $((peak * {GRID_LOADS[0]} / 100))"
+    yield start_service(s, GRID_LOADS[0], GRID_SECONDS)
+    yield f"wait $service; result service-alone-{GRID_LOADS[0]} $? /tmp/service"
+    for ours in GRID_LOADS:
+        for theirs in GRID_LOADS:
+            yield start_service(s, theirs, GRID_SECONDS + 0.2)
+            if s.quota:  # each has its part of the CPU; mcload's time is the server's
+                part = 100 * ours // (ours + theirs)
+                yield (f"(sleep 0.1; exec quota {QUOTA_MS} {part} $server,$(pidof mcload) "
+                       f"{100 - part} $service) & quota=$!")
+            yield f"point {ours}+{theirs} load $((peak * {ours} / 100))"
+            if s.quota:
+                yield "kill $quota; kill -CONT $server $service"
+            yield f"wait $service; result service-{ours}+{theirs} $? /tmp/service"
+
+
+# ---- a worker more than there are CPUs (E, figure 3) --------------------------------------
+
+THREADS_LOADS = (10, 30, 50, 70, 90)
+
+
+def threads(s):
+    for count, name in ((1, "alone"), (2, "beside")):
+        yield f"serve -t {count} {s.server}"
+        yield "first=${first:-$peak}"
+        for load in THREADS_LOADS:
+            yield f"point {name}-{load} load $((first * {load} / 100))"
+        yield "kill $server; wait $server"
+
+
+# ---- what is to be seen -------------------------------------------------------------------
+
+def late(point):
+    """The p95 that counts: until its task begins, or until the reply."""
+    return max(point.get("begun_us", point["done_us"])["p95"], FLOOR_US)
+
+
+def ratios(points):
+    """{load: p95 beside over p95 alone}."""
+    return {int(name.partition("-")[2]): late(points[name]) / late(points["alone" + name[len("beside"):]])
+            for name in points if name.startswith("beside-")}
+
+
+def judge_pairs(points):
+    """Up to which load a p95 is as alone, and where it is a multiple."""
+    by_load = sorted(ratios(points).items())
+    near = 0
+    for load, ratio in by_load:
+        if ratio > NEAR:
+            break
+        near = load
+    return {"ratio": {str(load): round(ratio, 2) for load, ratio in by_load}, "near_to": near,
+            "cliff": [load for load, ratio in by_load if ratio >= BROKEN],
+            "protects": all(ratio <= NEAR for load, ratio in by_load if load in LIGHT)}
+
+
+def judge_grid(points):
+    """Cells in which both services keep their p95, and the most and the least of their sums."""
+    base = {kind: points[f"{kind}alone-{GRID_LOADS[0]}"]["done_us"]["p95"]
+            for kind in ("", "service-")}
+    good = {(ours, theirs): all(points[f"{kind}{ours}+{theirs}"]["done_us"]["p95"]
+                                <= BROKEN * base[kind] for kind in base)
+            for ours in GRID_LOADS for theirs in GRID_LOADS}
+    return {"good": [f"{a}+{b}" for (a, b), is_good in good.items() if is_good],
+            "most_good": max((a + b for (a, b), is_good in good.items() if is_good), default=0),
+            "least_bad": min((a + b for (a, b), is_good in good.items() if not is_good),
+                             default=None)}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    what: str
+    plan: Callable   # lines for a Scheduler
+    judge: Callable  # a verdict for points
+
+
+EXPERIMENTS = {
+    "wake": Experiment("a task that wakes up each millisecond, beside a batch job that wants "
+                       f"{BUSY_MS} of every {PERIOD_MS} ms", wake, judge_pairs),
+    "wave": Experiment("memcached beside that batch job (Reconciling, figure 5)", wave, judge_pairs),
+    "grid": Experiment("memcached and a service of 1 ms (Reconciling, figures 6 and 9)", grid,
+                       judge_grid),
+    "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs),
+}
+
+
+def numbers(value, path=""):
+    """(path, number) of everything in a point."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers(inner, f"{path}.{key}")
+    elif isinstance(value, (int, float)):
+        yield path, value
+
+
+def difference(first, second):
+    """The largest one between two runs, relative to the larger value; 1: other points."""
+    a, b = dict(numbers(first)), dict(numbers(second))
+    if a.keys() != b.keys():
+        return 1.0
+    return max((abs(a[k] - b[k]) / max(abs(a[k]), abs(b[k])) for k in a if a[k] != b[k]),
+               default=0.0)

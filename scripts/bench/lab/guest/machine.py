@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""A virtual machine whose time is the number of its instructions: what is in it, its run, and what
+it has printed."""
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+QEMU = "qemu-system-x86_64"
+# One nanosecond for each instruction, idle time skipped, nothing random: two runs are the same.
+MACHINE = [QEMU, "-nodefaults", "-display", "none", "-machine", "q35", "-cpu", "max", "-m", "512",
+           "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc", "base=2026-01-01,clock=vm",
+           "-serial", "stdio", "-no-reboot"]
+COMMAND_LINE = ("console=ttyS0 quiet clocksource=tsc tsc=reliable nokaslr norandmaps noautogroup "
+                "mitigations=off panic=-1 reboot=t")
+FOLDERS = ("bin", "dev", "etc", "proc", "sys", "tmp")
+FILE, FOLDER = 0o100755, 0o040755
+PROGRAMS = ("service", "as", "quota")  # compiled for it
+
+
+class Refused(Exception):
+    """What it lacks, and what helps."""
+
+
+def entry(name, mode, data=b""):
+    """Of a cpio archive of the form newc."""
+    fields = (0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+    head = b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0"
+    return head + b"\0" * (-len(head) % 4) + data + b"\0" * (-len(data) % 4)
+
+
+def archive(files):
+    """An initramfs of {path: bytes}, the same for the same files."""
+    folders = set(FOLDERS)
+    for path in files:
+        parts = path.split("/")[:-1]
+        folders |= {"/".join(parts[:i + 1]) for i in range(len(parts))}
+    entries = [entry(path, FOLDER) for path in sorted(folders)]
+    entries += [entry(path, FILE, data) for path, data in sorted(files.items())]
+    return gzip.compress(b"".join(entries) + entry("TRAILER!!!", 0), 1, mtime=0)
+
+
+def libraries(text):
+    """The files that ldd has printed."""
+    return sorted(set(re.findall(r"(/\S+) \(0x", text)))
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def libraries_of(path):
+    """A static program has none, which ldd takes for an error."""
+    return libraries(subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout)
+
+
+def needed(program, package):
+    path = shutil.which(program)
+    if path is None:
+        raise Refused(f"no {program} here: scripts/deps --lab installs it (package {package})")
+    return path
+
+
+def stripped(path, folder):
+    to = os.path.join(folder, os.path.basename(path))
+    output("strip", "-o", to, path)
+    return to
+
+
+def contents(build, plan):
+    """{path: bytes} of a guest with this build's programs, that runs this plan."""
+    files = {"init": read(os.path.join(HERE, "init")), "plan": plan.encode(),
+             "etc/passwd": b"root:x:0:0::/:/bin/sh\n", "etc/group": b"root:x:0:\n"}
+    with tempfile.TemporaryDirectory() as folder:
+        sources = [(name, os.path.join(HERE, name + ".c")) for name in PROGRAMS]
+        for name, source in (*sources, ("wave", os.path.join(HERE, "../../wave.c"))):
+            path = os.path.join(folder, name)
+            output("gcc", "-O2", "-static", "-o", path, source, "-lm")
+            files["bin/" + name] = read(path)
+        built = [os.path.join(build, path) for path in ("memcached/memcached", "loadgen/mcload")]
+        for path in (needed("busybox", "busybox-static"), *built):
+            if not os.access(path, os.X_OK):
+                raise Refused(f"no {path}: build first (doc/hacking.md), or say --build")
+            for library in libraries_of(path):
+                files[library.lstrip("/")] = read(library)
+            files["bin/" + os.path.basename(path)] = read(stripped(path, folder))
+    return files
+
+
+def points_of(text):
+    """(kernel, {point: values or None}, {point: why not}) of what a guest has printed."""
+    kernel = re.search(r"^@kernel (\S+)", text, re.M)
+    if kernel is None or not re.search(r"^@end", text, re.M):
+        raise Refused("the guest did not get to its end; its last lines:\n" + text[-2000:])
+    values, errors = {}, {}
+    for name, status, result, why in re.findall(r"^@point (\S+) (\d+) (.*)@(.*)", text, re.M):
+        values[name] = values_of(result.strip("|\r ")) if status == "0" else None
+        if status != "0":
+            errors[name] = why.strip("|\r ").replace("|", "; ")
+    return kernel[1], values, errors
+
+
+def values_of(result):
+    """JSON, or the CSV of mcload: of its reads."""
+    if result.startswith("{"):
+        return json.loads(result)
+    head, reads = (line.split(",") for line in result.split("|")[:2])
+    row = dict(zip(head, reads))
+    return {"rate": float(row["qps"]), "count": int(row["count"]), "errors": int(row["errors"]),
+            "valid": row["valid"] == "true",
+            "done_us": {"p50": float(row["50th"]), "p95": float(row["95th"]),
+                        "p99": float(row["99th"]), "max": float(row["max"])}}
+
+
+def boot(kernel, files, limit_s=1800):
+    """The text that a guest with these files prints."""
+    needed(QEMU, "qemu-system-x86")
+    with tempfile.NamedTemporaryFile(suffix=".gz") as initramfs:
+        initramfs.write(archive(files))
+        initramfs.flush()
+        run = subprocess.run([*MACHINE, "-kernel", kernel, "-initrd", initramfs.name, "-append",
+                              COMMAND_LINE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, timeout=limit_s, check=False,
+                             preexec_fn=lambda: os.nice(10))
+    return run.stdout.decode(errors="replace")

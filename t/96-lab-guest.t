@@ -1,0 +1,116 @@
+#!/usr/bin/env perl
+# Guests of scripts/lab: what is put into one, what is read from what it printed, and the verdicts.
+use FindBin;
+use JSON::PP;
+use MCTest;
+
+my $top = "$FindBin::Bin/..";
+
+sub lab(@args) { return run_program({command => ['python3', "$top/scripts/lab", 'guest', @args]}) }
+
+# The value of an expression, as JSON.
+sub value($expression) {
+    my $run = run_program({command => ['python3', '-B', '-c', "import json, sys\nsys.path.insert(0, sys.argv[1])\n"
+                . "from lab.guest import experiments, kernels, machine\nprint(json.dumps($expression))",
+            "$top/scripts/bench"]});
+    is($run->{status}, 0, $expression) or diag($run->{err});
+    return JSON::PP->new->allow_nonref->decode($run->{out});
+}
+
+# ---- arguments ----------------------------------------------------------------------------
+
+for my $case ([['newest', 'walk'], 'invalid choice: \'walk\''], [['newest', 'wake', '--sched', 'deadline'], 'invalid choice'],
+    [['newest', 'wake', '--runs', '0'], 'invalid choice']) {
+    my $bad = lab(@{$case->[0]});
+    is($bad->{status}, 2, "@{$case->[0]}: status 2");
+    like($bad->{err}, qr/\Q$case->[1]/, '... with the reason');
+}
+{
+    chomp(my $python = run_program({command => ['python3', '-c', 'import sys; print(sys.executable)']})->{out});
+    local $ENV{PATH} = scratch_dir();
+    my $bare = run_program({command => [$python, "$top/scripts/lab", 'guest', 'newest', 'wake']});
+    is($bare->{status}, 1, 'a machine without qemu: status 1');
+    like($bare->{err}, qr/^scripts\/lab guest: no qemu-system-x86_64 here: scripts\/deps --lab installs it/,
+        '... with what helps');
+}
+
+# ---- plans --------------------------------------------------------------------------------
+
+my $plan = lab('6.1', 'wave', '--plan', '--sched', 'nice')->{out};
+like($plan, qr/^# nice\nserve -t 1 --sched=other:-20\n/, 'the server has the option of the scheduler');
+like($plan, qr/^point alone-10 load \$\(\(peak \* 10 \/ 100\)\)\nstart_wave [\d.]+\npoint beside-10 /m,
+    '... each load alone, and beside the batch job');
+$plan = lab('6.1', 'grid', '--plan', '--sched', 'fifo', '--sched', 'slice')->{out};
+my ($fifo, $slice) = $plan =~ /# fifo\n(.*)# slice\n(.*)/s;
+is(scalar(() = $fifo =~ /^point \d+\+\d+ /gm), 25, 'the grid has 25 cells');
+like($fifo, qr/exec quota 24 75 \$server,\$\(pidof mcload\) 25 \$service/, '... with quotas for FIFO, by the loads');
+unlike($slice, qr/quota/, '... and for FIFO alone');
+
+# ---- what is in a guest -------------------------------------------------------------------
+
+is(value('machine.libraries("\tlinux-vdso.so.1 (0x7ff)\n\tlibm.so.6 => /lib/x/libm.so.6 (0x7f0)\n'
+            . '\t/lib64/ld.so.2 (0x7f1)\n").__str__()'),
+    "['/lib/x/libm.so.6', '/lib64/ld.so.2']", 'libraries and the loader are copied');
+my $file = scratch_dir() . '/one.gz';
+value(qq{open("$file", "wb").write(machine.archive({"lib/x/a.so": b"abc", "init": b"#!/bin/sh"}))});
+open my $gz, '-|', 'gzip', '-dc', $file or die "gzip: $!";
+binmode $gz;
+my $cpio = do { local $/; <$gz> };
+close $gz;
+is(length($cpio) % 4, 0, 'an archive is of whole words');
+my %mode;
+while ($cpio =~ s/\A070701(.{104})//s) {
+    my @field = map {hex} $1 =~ /.{8}/g;
+    my ($mode, $size, $len) = @field[1, 6, 11];
+    my $name = substr $cpio, 0, $len - 1;
+    $cpio = substr $cpio, 4 * int((110 + $len + 3) / 4) - 110;
+    $mode{$name} = sprintf '%o %s', $mode, substr $cpio, 0, $size;
+    $cpio = substr $cpio, 4 * int(($size + 3) / 4);
+}
+is($mode{'init'}, '100755 #!/bin/sh', '... with files');
+is($mode{'lib/x/a.so'}, '100755 abc', '... in folders');
+is($mode{$_}, '40755 ', "... $_") for qw(lib lib/x bin dev proc sys tmp);
+ok(exists $mode{'TRAILER!!!'}, '... and an end');
+
+# ---- which kernel -------------------------------------------------------------------------
+
+is(value('kernels.release("linux-image-cloud-amd64\n  Depends: linux-base-cloud-amd64\n'
+            . '  Depends: linux-image-7.3.4+deb13-cloud-amd64\n")'), '7.3.4+deb13-cloud-amd64', 'the kernel of a package');
+
+# ---- what a guest has printed -------------------------------------------------------------
+
+my $said = '@kernel 6.1\r\nnoise\r\n@point alone-5 0 {\"done_us\": {\"p95\": 7.5}}|@\r\n'
+    . '@point peak 0 class,qps,count,errors,valid,50th,95th,99th,max|\"all\",9.5,10,0,false,1,2,3,4|x|@\r\n'
+    . '@point slow 3 @as slice:100: the kernel ignores it|\r\n';
+is_deeply(value(qq{machine.points_of("$said\@end\\r\\n")}), ['6.1', {'alone-5' => {done_us => {p95 => 7.5}}, slow => undef,
+        peak => {rate => 9.5, count => 10, errors => 0, valid => JSON::PP::false, done_us => {p50 => 1, p95 => 2, p99 => 3, max => 4}}},
+        {slow => 'as slice:100: the kernel ignores it'}], 'points: of JSON, of CSV, and refused');
+my $cut = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
+            . "from lab.guest import machine\ntry:\n    machine.points_of(\"$said\")\nexcept machine.Refused as why:\n    print(why)",
+        "$top/scripts/bench"]});
+like($cut->{out}, qr/^the guest did not get to its end.*ignores it/s, 'a guest that was cut short is an error, with its last lines');
+
+is(value('experiments.difference({"a": {"p95": 100}}, {"a": {"p95": 99}})'), 0.01, 'two runs: the largest difference');
+is(value('experiments.difference({"a": 1}, {"a": 1})'), 0, '... none');
+is(value('experiments.difference({"a": 1}, {"b": 1})'), 1, '... all, with other points');
+
+# ---- verdicts -----------------------------------------------------------------------------
+
+sub pairs(%p95) {
+    return '{' . join(', ', map {"\"alone-$_\": {\"done_us\": {\"p95\": 100}}, \"beside-$_\": {\"done_us\": {\"p95\": $p95{$_}}}"} sort keys %p95) . '}';
+}
+is_deeply(value('experiments.judge_pairs(' . pairs(10 => 190, 50 => 200, 80 => 600) . ')'),
+    {ratio => {10 => 1.9, 50 => 2, 80 => 6}, near_to => 50, cliff => [80], protects => JSON::PP::true}, 'protected up to half of the CPU');
+is_deeply(value('experiments.judge_pairs(' . pairs(5 => 100, 20 => 900, 50 => 100) . ')'),
+    {ratio => {5 => 1, 20 => 9, 50 => 1}, near_to => 5, cliff => [20], protects => JSON::PP::false}, 'a cliff in between');
+is(value('experiments.ratios({"alone-5": {"begun_us": {"p95": 1}, "done_us": {"p95": 50}}, '
+            . '"beside-5": {"begun_us": {"p95": 9}, "done_us": {"p95": 60}}})[5]'), 1, 'delays below 10 us are no different');
+
+my $grid = value('(lambda cells: experiments.judge_grid({**cells, **{"service-" + k: v for k, v in cells.items()}}))('
+        . '{"alone-10": {"done_us": {"p95": 10}}, **{f"{a}+{b}": {"done_us": {"p95": 50 if a + b <= 80 else 51}} '
+        . 'for a in experiments.GRID_LOADS for b in experiments.GRID_LOADS}})');
+is($grid->{most_good}, 80, 'the grid: good up to a sum of 80 %');
+is($grid->{least_bad}, 100, '... and bad from 100 %');
+is(scalar @{$grid->{good}}, 10, '... in 10 cells');
+
+done_testing();
