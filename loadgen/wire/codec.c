@@ -48,7 +48,8 @@ codec_verb_name(enum codec_verb verb)
 }
 
 void
-codec_stencil_init(struct codec_stencil *s, const struct codec *codec, size_t key_len)
+codec_stencil_init(struct codec_stencil *s, const struct codec *codec, const char *like,
+                   size_t key_len)
 {
     char key[CLIENT_KEY_MAX]; /* of bytes that nothing else in a request has */
     must(key_len >= 1 && key_len <= sizeof key);
@@ -60,6 +61,7 @@ codec_stencil_init(struct codec_stencil *s, const struct codec *codec, size_t ke
     const char *at = memmem(s->bytes, s->len, key, key_len);
     must(at != NULL);
     s->key_at = (size_t)(at - s->bytes);
+    memcpy(s->bytes + s->key_at, like, key_len);
 }
 
 void

@@ -125,7 +125,8 @@ struct codec {
     size_t (*put_auth)(char *dst, const char *user, const char *password);
 
     /* A whole reply to a get of one key that is a hit, as client_parse_hit; NULL: has none. */
-    size_t (*hit)(const char *buf, size_t len, struct client_reply *reply);
+    size_t (*hit)(const char *buf, size_t len, struct client_hit_line *last,
+                  struct client_reply *reply);
     /* One step of codec_parse: adds to *taken; CODEC_ON when another step is needed. */
     enum client_kind (*step)(struct codec_parser *p, const struct codec_expect *expect,
                              const char *buf, size_t len, size_t *taken,
@@ -160,13 +161,14 @@ codec_put_store_end(const struct codec *codec, char *dst, const struct codec_sto
 
 /* A get of one key of a length known before: all but the key is prepared. */
 struct codec_stencil {
-    size_t len, key_at; /* 0: there is none */
+    size_t len, key_at; /* len 0: there is none */
     char bytes[CLIENT_KEY_MAX + CODEC_KEY_ROOM + CLIENT_REQUEST_ROOM];
 };
 
+/* Of keys like this one. */
 void codec_stencil_init(struct codec_stencil *s, const struct codec *codec,
-                        size_t key_len);
-/* Writes it; the caller puts the key into its place, dst + key_at. */
+                        const char *like, size_t key_len);
+/* Writes it; the caller puts what is different in its key into its place, dst + key_at. */
 static inline size_t
 codec_put_stencil(char *dst, const struct codec_stencil *s)
 {

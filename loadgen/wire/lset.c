@@ -177,7 +177,9 @@ lset_open(struct lset *s, const struct lset_conf *conf, char *err, size_t err_le
     *s = (struct lset){.conf = *conf, .room = conf->targets_len * conf->per_target};
     s->conns = alloc_zeroed(s->room, sizeof *s->conns);
     if (conf->workload->key_len > 0 && !conf->workload->conf.is_replay) {
-        codec_stencil_init(&s->get, conf->codec, conf->workload->key_len);
+        char key[WORKLOAD_KEY_MAX];
+        size_t len = workload_put_key(conf->workload, 0, key);
+        codec_stencil_init(&s->get, conf->codec, key, len);
     }
     if (start_engine(s, err, err_len) != NULL) {
         return err;

@@ -174,7 +174,7 @@ judge(struct reply *r, const struct reply_to *to, enum client_kind kind)
 /* What most replies are: a hit for the one key asked for, all of it in the input. It is taken at
  * once. False when it is not that, or the value is to be looked at: nothing is done then. */
 static bool
-take_hit(const struct reply *r, const struct reply_to *to, const char *buf, size_t len,
+take_hit(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
          struct reply_done *done)
 {
     const struct request_op *op = to->op;
@@ -183,7 +183,7 @@ take_hit(const struct reply *r, const struct reply_to *to, const char *buf, size
         op->is_verified || !client_parser_is_idle(&r->parser.text)) {
         return false;
     }
-    done->taken = r->next_key == 0 ? to->codec->hit(buf, len, &value) : 0;
+    done->taken = r->next_key == 0 ? to->codec->hit(buf, len, &r->last, &value) : 0;
     if (done->taken == 0 ||
         !workload_is_key(to->w, to->keys[0], value.key, value.key_len)) {
         return false;

@@ -17,7 +17,8 @@
 
 struct reply {
     struct codec_parser parser;
-    unsigned next_key; /* first key of a get that may still be answered */
+    struct client_hit_line last; /* of a whole reply */
+    unsigned next_key;           /* first key of a get that may still be answered */
     unsigned hits;
     uint64_t value_at;    /* bytes of the value seen */
     uint64_t value_bytes; /* of all values; as long as there are hits */

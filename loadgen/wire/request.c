@@ -56,7 +56,7 @@ put_prepared(uint64_t key, const struct workload *w, const struct codec_stencil 
              char *p)
 {
     size_t len = codec_put_stencil(p, get);
-    workload_put_key(w, key, p + get->key_at);
+    workload_complete_key(w, key, p + get->key_at);
     return p + len;
 }
 

@@ -72,6 +72,8 @@ set_stem(struct workload *w)
         w->stem_len = w->key_len - NUM_PADDED;
         memset(w->stem, '0', w->stem_len);
         memcpy(w->stem, w->conf.key_prefix, w->prefix_len);
+        w->stem_begin = short_text_of(
+            w->stem, w->stem_len < SHORT_TEXT_MAX ? w->stem_len : SHORT_TEXT_MAX);
     }
 }
 
@@ -163,11 +165,11 @@ bool
 workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t len)
 {
     char expected[WORKLOAD_KEY_MAX];
-    if (likely(w->stem_len > 0)) {
+    if (likely(w->stem_len > 0)) { /* and the digits are as many as stem_begin may have */
         num_put_padded(expected, key);
-        return len == w->key_len &&
+        return len == w->key_len && short_text_begins(&w->stem_begin, text) &&
                memcmp(text + w->stem_len, expected, NUM_PADDED) == 0 &&
-               memcmp(text, w->stem, w->stem_len) == 0;
+               (w->stem_len <= SHORT_TEXT_MAX || memcmp(text, w->stem, w->stem_len) == 0);
     }
     return workload_put_key(w, key, expected) == len && memcmp(expected, text, len) == 0;
 }

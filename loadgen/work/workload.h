@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "base/num.h"
 #include "base/rng.h"
+#include "base/short_text.h"
 #include "loadgen/work/trace_buffer.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/mix.h"
@@ -87,6 +89,7 @@ struct workload {
     size_t key_len;  /* of all keys; 0: they differ */
     size_t stem_len; /* of stem, when all keys are that and NUM_PADDED digits; else 0 */
     char stem[WORKLOAD_KEY_MAX];
+    struct short_text stem_begin; /* its first bytes */
     uint64_t value_cap;
     unsigned keys_max;      /* of one request */
     unsigned getcount;      /* keys of each get; 0: drawn */
@@ -157,6 +160,16 @@ workload_can_fill(const struct workload *w, uint64_t key)
 
 /* Writes the key's text, at most WORKLOAD_KEY_MAX bytes; returns its length. */
 size_t workload_put_key(const struct workload *w, uint64_t key, char *dst);
+/* The same where its stem is already. */
+static inline void
+workload_complete_key(const struct workload *w, uint64_t key, char *dst)
+{
+    if (likely(w->stem_len > 0)) {
+        num_put_padded(dst + w->stem_len, key);
+    } else {
+        workload_put_key(w, key, dst);
+    }
+}
 /* Whether text, as a reply has it, is the key's. */
 bool workload_is_key(const struct workload *w, uint64_t key, const char *text,
                      size_t len);

@@ -3,11 +3,7 @@
  */
 #include "base/num.h"
 
-#include <endian.h>
 #include <string.h>
-
-#define EIGHT UINT64_C(100000000) /* what has more than eight digits */
-#define ZEROS UINT64_C(0x3030303030303030)
 
 bool
 num_u64(const char *p, size_t n, uint64_t *out)
@@ -223,26 +219,4 @@ num_put_u64(char *dst, uint64_t value)
         *--to = (char)('0' + value);
     }
     return digits;
-}
-
-/* Side by side in one word, the first digit lowest: two fours, of each two pairs, of each two
- * digits, all of a kind divided at once by multiplying with 2^20/100 and 2^10/10, rounded up so
- * little that it makes no difference below 10^4 and 10^2. */
-static uint64_t
-eight_digits(uint64_t value)
-{
-    uint64_t fours = value / 10000 | (value % 10000) << 32;
-    uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
-    uint64_t pairs = hundreds | (fours - hundreds * 100) << 16;
-    uint64_t tens = (pairs * 103 >> 10) & UINT64_C(0x000f000f000f000f);
-    return tens | (pairs - tens * 10) << 8 | ZEROS;
-}
-
-void
-num_put_padded(char *dst, uint64_t value)
-{
-    must(value < EIGHT * EIGHT);
-    uint64_t high = likely(value < EIGHT) ? ZEROS : eight_digits(value / EIGHT);
-    uint64_t words[2] = {htole64(high), htole64(eight_digits(value % EIGHT))};
-    memcpy(dst, words, sizeof words);
 }

@@ -6,9 +6,11 @@
  */
 #pragma once
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/must.h"
 
@@ -39,6 +41,35 @@ must_check bool num_may_be_port(const char *p, size_t n);
 
 /* Writes the digits without terminator, at most NUM_U64_DIGITS of them; returns how many. */
 size_t num_put_u64(char *dst, uint64_t value);
+
+/* Side by side in one word, the first digit lowest: two fours, of each two pairs, of each two
+ * digits, all of a kind divided at once by multiplying with 2^20/100 and 2^10/10, rounded up so
+ * little that it makes no difference below 10^4 and 10^2. */
+static inline uint64_t
+num_eight_digits(uint64_t value)
+{
+    uint64_t fours = value / 10000 | (value % 10000) << 32;
+    uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
+    uint64_t pairs = hundreds | (fours - hundreds * 100) << 16;
+    uint64_t tens = (pairs * 103 >> 10) & UINT64_C(0x000f000f000f000f);
+    return tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
+}
+
 /* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */
 #define NUM_PADDED 16
-void num_put_padded(char *dst, uint64_t value);
+static inline void
+num_put_padded(char *dst, uint64_t value)
+{
+    const uint64_t eight = UINT64_C(100000000); /* what has more than eight digits */
+    must(value < eight * eight);
+    uint64_t high = 0;
+    if (unlikely(value >= eight)) {
+        high = value / eight;
+        value %= eight;
+    }
+    uint64_t words[2] = {high == 0 ? num_eight_digits(0) : num_eight_digits(high),
+                         num_eight_digits(value)};
+    words[0] = htole64(words[0]);
+    words[1] = htole64(words[1]);
+    memcpy(dst, words, sizeof words);
+}

@@ -259,36 +259,55 @@ take_digits(const char *p, const char *limit, char end, uint32_t *number)
     return p > from && p - from <= DIGITS_32 && p < limit && *p == end ? p + 1 : NULL;
 }
 
+/* Fills in the line of a hit; NULL when there is none, else what stands behind it. */
+static __attribute__((noinline)) const char *
+read_hit_line(const char *key, const char *limit, struct client_hit_line *line)
+{
+    size_t left = (size_t)(limit - key);
+    const char *blank =
+        memchr(key, ' ', left < CLIENT_KEY_MAX + 1 ? left : CLIENT_KEY_MAX + 1);
+    if (blank == NULL || blank == key) {
+        return NULL;
+    }
+    uint32_t flags, bytes;
+    const char *at = take_digits(blank + 1, limit, ' ', &flags);
+    at = at != NULL ? take_digits(at, limit, '\r', &bytes) : NULL;
+    if (at == NULL || at == limit || *at != '\n') {
+        return NULL;
+    }
+    size_t len = (size_t)(at + 1 - blank);
+    len = len <= SHORT_TEXT_MAX ? len : 0;
+    *line = (struct client_hit_line){short_text_of(blank, len), (size_t)(blank - key),
+                                     len, flags, bytes};
+    return at + 1;
+}
+
 size_t
-client_parse_hit(const char *buf, size_t len, struct client_reply *reply)
+client_parse_hit(const char *buf, size_t len, struct client_hit_line *last,
+                 struct client_reply *reply)
 {
     static const char begin[] = "VALUE ", end[] = "\r\nEND\r\n";
     const size_t begin_len = sizeof begin - 1, end_len = sizeof end - 1;
-    if (len < HIT_MIN) {
+    if (len < HIT_MIN || memcmp(buf, begin, begin_len) != 0) {
         return 0;
     }
     const char *key = buf + begin_len, *limit = buf + len;
-    size_t room =
-        len - begin_len < CLIENT_KEY_MAX + 1 ? len - begin_len : CLIENT_KEY_MAX + 1;
-    const char *at = memcmp(buf, begin, begin_len) == 0 ? memchr(key, ' ', room) : NULL;
-    uint32_t flags, bytes;
-    if (at == NULL || at == key) {
-        return 0;
+    const char *value = key + last->key_len + last->len;
+    if (unlikely(last->len == 0 || len < begin_len + last->key_len + SHORT_TEXT_MAX ||
+                 !short_text_begins(&last->text, key + last->key_len))) {
+        value = read_hit_line(key, limit, last);
     }
-    size_t key_len = (size_t)(at - key);
-    at = take_digits(at + 1, limit, ' ', &flags);
-    at = at != NULL ? take_digits(at, limit, '\r', &bytes) : NULL;
-    if (at == NULL || (size_t)(limit - at) < 1 + bytes + end_len || *at != '\n' ||
-        memcmp(at + 1 + bytes, end, end_len) != 0) {
+    if (value == NULL || (size_t)(limit - value) < last->bytes + end_len ||
+        memcmp(value + last->bytes, end, end_len) != 0) {
         return 0;
     }
     reply->kind = CLIENT_VALUE;
     reply->key = key;
-    reply->key_len = key_len;
-    reply->flags = flags;
-    reply->value_len = reply->text_len = bytes;
-    reply->text = at + 1;
-    return (size_t)(at + 1 - buf) + bytes + end_len;
+    reply->key_len = last->key_len;
+    reply->flags = last->flags;
+    reply->value_len = reply->text_len = last->bytes;
+    reply->text = value;
+    return (size_t)(value - buf) + last->bytes + end_len;
 }
 
 bool

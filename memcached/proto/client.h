@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "base/short_text.h"
 #include "proto/client_input.h"
 
 #define CLIENT_KEY_MAX 250
@@ -109,10 +110,20 @@ void client_parser_init(struct client_parser *p);
 must_check size_t client_parse(struct client_parser *p, const char *buf, size_t len,
                                struct client_reply *reply);
 
+/* What the line of a hit says behind its key, " flags bytes CR LF": most say what the one before
+ * said. All zero: there was none yet. */
+struct client_hit_line {
+    struct short_text text;
+    size_t key_len, len; /* 0: it is not known */
+    uint32_t flags, bytes;
+};
+
 /* The reply to a get of one key, when that is a hit and all of it lies in buf: fills in key, flags
- * and value (text), and returns its length. 0 when it is anything else, which is for
- * client_parse to say. Between replies only; a key with a line feed is none. */
+ * and value (text), and returns its length; `last` becomes its line. 0 when it is anything else,
+ * which is for client_parse to say. Between replies only; a key with a blank or a line feed is
+ * none, which the caller sees that compares it with the one asked for. */
 must_check size_t client_parse_hit(const char *buf, size_t len,
+                                   struct client_hit_line *last,
                                    struct client_reply *reply);
 
 /* A line that is a word and free text, such as an error; CLIENT_DESYNC when it is not. */

@@ -27,9 +27,14 @@ check_hit(const uint8_t *data, size_t size)
 {
     char *buf = exact_copy(data, size);
     struct client_reply value = {.kind = CLIENT_DESYNC};
-    size_t n = client_parse_hit(buf, size, &value);
+    struct client_hit_line line = {.len = 0};
+    size_t n = client_parse_hit(buf, size, &line, &value);
     must(n <= size);
     if (n > 0 && memchr(value.key, '\n', value.key_len) == NULL) {
+        struct client_reply again = {.kind = CLIENT_DESYNC};
+        must(client_parse_hit(buf, size, &line, &again) == n);
+        must(again.key_len == value.key_len && again.flags == value.flags &&
+             again.text == value.text && again.text_len == value.text_len);
         struct text at_once = {0}, pieces = {0};
         struct cutter one = {.piece_max = 0};
         must(parse_all(data, n, &one, &pieces));

@@ -269,7 +269,12 @@ TEST(test_hit)
     static const char *const hits[] = {
         "VALUE k 0 0\r\n\r\nEND\r\n",
         "VALUE key 7 5\r\nvalue\r\nEND\r\n",
+        "VALUE key 7 5\r\nother\r\nEND\r\n",
+        "VALUE yek 7 "
+        "50\r\n0123456789012345678901234567890123456789\r\n6789END\r\nEND\r\n",
+        "VALUE longer 7 5\r\nvalue\r\nEND\r\n",
         "VALUE key 999999999 3\r\n\r\n\n\r\nEND\r\n",
+        "VALUE key 999999999 000000003\r\n\r\n\n\r\nEND\r\n",
     };
     static const char *const others[] = {
         "END\r\nVALUE k 0 0\r\n",         "VALUE  0 0\r\n\r\nEND\r\n       ",
@@ -278,16 +283,19 @@ TEST(test_hit)
         "VALUE k  0\r\n\r\nEND\r\n     ", "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
         "VALUE k 0 1\n\nv\r\nEND\r\n   "};
     struct client_reply hit, reply;
-    for (unsigned i = 0; i < sizeof hits / sizeof hits[0]; i++) {
-        size_t len = strlen(hits[i]);
+    struct client_hit_line last = {.len = 0};
+    for (unsigned i = 0; i < 2 * (sizeof hits / sizeof hits[0]);
+         i++) { /* each after itself, too */
+        const char *text = hits[i / 2];
+        size_t len = strlen(text);
         for (size_t n = 0; n < len; n++) {
-            FREED char *part = exact_copy(hits[i], n);
-            ck_assert_uint_eq(client_parse_hit(part, n, &hit), 0);
+            FREED char *part = exact_copy(text, n);
+            ck_assert_uint_eq(client_parse_hit(part, n, &last, &hit), 0);
         }
-        FREED char *whole = exact_copy(hits[i], len);
+        FREED char *whole = exact_copy(text, len);
         struct client_parser p;
         client_parser_init(&p);
-        ck_assert_uint_eq(client_parse_hit(whole, len, &hit), len);
+        ck_assert_uint_eq(client_parse_hit(whole, len, &last, &hit), len);
         size_t taken = client_parse(&p, whole, len, &reply);
         ck_assert_int_eq(reply.kind, CLIENT_VALUE);
         ck_assert_ptr_eq(hit.key, reply.key);
@@ -297,6 +305,6 @@ TEST(test_hit)
         ck_assert_ptr_eq(hit.text, whole + taken);
     }
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
-        ck_assert_uint_eq(client_parse_hit(others[i], strlen(others[i]), &hit), 0);
+        ck_assert_uint_eq(client_parse_hit(others[i], strlen(others[i]), &last, &hit), 0);
     }
 }

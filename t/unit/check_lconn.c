@@ -33,7 +33,9 @@ set_up(void)
     ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
     workload_open(&workload);
-    codec_stencil_init(&stencil, &codec_ascii, workload.key_len);
+    char like[WORKLOAD_KEY_MAX];
+    codec_stencil_init(&stencil, &codec_ascii, like,
+                       workload_put_key(&workload, 0, like));
     struct lconn_conf lc = {&codec_ascii, &target,  0,    DEPTH,
                             &workload,    &stencil, NULL, false};
     lconn_init(&conn, &lc);
