@@ -21,7 +21,8 @@ static void
 set_generation(struct settings *s, bool is_modern)
 {
     s->listen.rejects_fast = s->store.can_reassign = s->maint.has_crawler = is_modern;
-    s->maint.has_maintainer = s->store.lru.is_segmented = is_modern;
+    s->maint.has_maintainer = is_modern;
+    s->store.lru.policy = is_modern ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
     s->automove.level = is_modern;
     s->hash_algorithm = is_modern ? "murmur3" : "jenkins";
 }

@@ -16,7 +16,8 @@ set_maintainer(void *conf, const char *text)
 {
     struct settings *s = conf;
     (void)text;
-    s->maint.has_maintainer = s->store.lru.is_segmented = true;
+    s->maint.has_maintainer = true;
+    s->store.lru.policy = STORE_LRU_SEGMENTED;
     return NULL;
 }
 
@@ -25,7 +26,8 @@ set_no_maintainer(void *conf, const char *text)
 {
     struct settings *s = conf;
     (void)text;
-    s->maint.has_maintainer = s->store.lru.is_segmented = false;
+    s->maint.has_maintainer = false;
+    s->store.lru.policy = STORE_LRU_FLAT;
     return NULL;
 }
 

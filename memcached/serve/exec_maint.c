@@ -199,9 +199,15 @@ tune(const struct req *req, const struct rules *rules, struct store_lru_conf *co
 static enum reply
 set_mode(const struct req *req, struct store_lru_conf *conf)
 {
-    conf->is_segmented = req_word_is(word(req, 2), "segmented");
-    return conf->is_segmented || req_word_is(word(req, 2), "flat") ? REPLY_OK
-                                                                   : REPLY_ERROR;
+    static const char *const names[] = {STORE_LRU_NAMES};
+
+    for (unsigned i = 0; i < STORE_LRU_POLICIES; i++) {
+        if (req_word_is(word(req, 2), names[i])) {
+            conf->policy = i;
+            return REPLY_OK;
+        }
+    }
+    return REPLY_ERROR;
 }
 
 static enum reply

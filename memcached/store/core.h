@@ -14,6 +14,7 @@
 #include "store/lru.h"
 #include "store/mem.h"
 #include "store/mover.h"
+#include "store/policy.h"
 #include "store/sizes.h"
 #include "store/slab.h"
 #include "store/store.h"
@@ -152,28 +153,12 @@ core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
     return core_check(s, table_find(&s->table, key, hash), hash, now, item);
 }
 
-static inline bool
-is_bump_due(const struct store *s, const struct item *it, uint32_t now)
-{
-    uint32_t time = item_time(it);
-
-    if (likely(lru_is_segmented(&s->lru))) {
-        return time != now || !item_is(it, ITEM_ACTIVE);
-    }
-    return now > time && now - time > LRU_BUMP_SECONDS;
-}
-
 /* Keeps the item from the end of its list. */
 static inline void
 core_bump(struct store *s, struct item *it, uint32_t now)
 {
-    if (likely(!is_bump_due(s, it, now))) {
-        return;
-    }
-    if (lru_is_segmented(&s->lru)) {
-        lru_bump_segmented(s, it, now);
-    } else {
-        lru_bump(s, it, now);
+    if (unlikely(policy_is_hit_due(&s->lru, it, now))) {
+        policy_hit(s, it, now);
     }
 }
 
@@ -185,7 +170,7 @@ core_use(struct store *s, struct item *it, uint32_t now)
 
     if ((marks & ITEM_FETCHED) == 0) {
         item_set_marks(it, marks | ITEM_FETCHED);
-        if (lru_is_segmented(&s->lru)) {
+        if (lru_policy(&s->lru) == STORE_LRU_SEGMENTED) {
             return; /* the first read says nothing yet */
         }
     }
@@ -197,6 +182,6 @@ core_use(struct store *s, struct item *it, uint32_t now)
 static inline bool
 core_is_settled(const struct store *s, const struct item *it, uint32_t now)
 {
-    return item_is(it, ITEM_FETCHED) && !is_bump_due(s, it, now) &&
+    return item_is(it, ITEM_FETCHED) && !policy_is_hit_due(&s->lru, it, now) &&
            !is_expired(it, now) && !is_flushed(s, it, now);
 }

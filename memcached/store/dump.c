@@ -73,7 +73,7 @@ uint32_t
 store_dump_begin(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
                  uint32_t now)
 {
-    bool is_hot = hot_first && lru_is_segmented(&s->lru);
+    bool is_hot = hot_first && lru_policy(&s->lru) != STORE_LRU_FLAT;
     struct dumps *d = &s->dumps;
 
     must(class_id < STORE_CLASSES);

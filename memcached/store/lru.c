@@ -4,39 +4,7 @@
 #include "store/lru.h"
 
 #include "store/core.h"
-
-#define PER_CENT 100u
-#define WARM_SLACK 4u
-
-/* What is to be done with a tail entry. */
-enum action {
-    ACTION_KEEP,
-    ACTION_RECLAIM,
-    ACTION_EVICT,
-    ACTION_TO_HEAD, /* of the same list */
-    ACTION_TO_WARM,
-    ACTION_TO_COLD,
-};
-
-/* What became of a tail entry; of the entries looked at, the largest counts. */
-enum pull {
-    PULL_NOTHING, /* nothing here to remove */
-    PULL_BUSY,    /* what could be removed is in use just now */
-    PULL_MOVED,
-    PULL_COOLED, /* moved to COLD */
-    PULL_RECLAIMED,
-    PULL_EVICTED,
-};
-
-/* What to do with live items at the tail of a list. All zero: only dead ones go. */
-struct pull_rule {
-    bool evicts;        /* COLD */
-    bool moves_active;  /* between the lists, those read twice */
-    bool forces;        /* HOT and WARM: everything goes to COLD */
-    bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
-    uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
-    double idle_max;
-};
+#include "store/policy.h"
 
 void
 lru_init(struct lru *l, const struct store_lru_conf *conf,
@@ -48,7 +16,7 @@ lru_init(struct lru *l, const struct store_lru_conf *conf,
         PTHREAD_OK(pthread_mutex_init(&l->classes[i].lock, lock_attr));
     }
     l->conf = *conf;
-    atomic_init(&l->is_segmented, conf->is_segmented);
+    atomic_init(&l->policy, conf->policy);
     atomic_init(&l->temp_ttl, conf->temp_ttl);
     atomic_init(&l->warm_pct, conf->warm_pct);
 }
@@ -69,7 +37,7 @@ store_set_lru(struct store *s, const struct store_lru_conf *conf)
 
     PTHREAD_OK(pthread_mutex_lock(&l->conf_lock));
     l->conf = *conf;
-    atomic_store_explicit(&l->is_segmented, conf->is_segmented, memory_order_relaxed);
+    atomic_store_explicit(&l->policy, conf->policy, memory_order_relaxed);
     atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
     atomic_store_explicit(&l->warm_pct, conf->warm_pct, memory_order_relaxed);
     PTHREAD_OK(pthread_mutex_unlock(&l->conf_lock));
@@ -167,26 +135,6 @@ add_number(struct lru_class *c, uint64_t n)
     atomic_store_explicit(&c->number, number + n, memory_order_relaxed);
 }
 
-static bool
-is_temporary(const struct lru *l, const struct item *it, uint32_t now)
-{
-    int64_t temp_ttl = atomic_load_explicit(&l->temp_ttl, memory_order_relaxed);
-    uint32_t exptime = item_exptime(it);
-
-    return lru_is_segmented(l) && temp_ttl >= 0 && exptime != STORE_NEVER &&
-           (int64_t)exptime - now <= temp_ttl;
-}
-
-/* Where an item that is stored now begins. */
-static enum store_list
-first_list(const struct lru *l, const struct item *it, uint32_t now)
-{
-    if (!lru_is_segmented(l)) {
-        return STORE_LIST_COLD;
-    }
-    return is_temporary(l, it, now) ? STORE_LIST_TEMP : STORE_LIST_HOT;
-}
-
 static void
 enter_list(struct lru_class *c, struct item *it, enum store_list list, uint64_t total)
 {
@@ -227,10 +175,10 @@ unlink_locked(struct store *s, struct lru_class *c, struct item *it, uint64_t to
     add_number(c, (uint64_t)-1);
 }
 
-/* Stripe held, too. What made it move is forgotten: it has to be read again. */
-static void
-move_locked(struct store *s, struct lru_class *c, struct item *it, enum store_list to)
+void
+lru_move_locked(struct store *s, struct item *it, enum store_list to)
 {
+    struct lru_class *c = &s->lru.classes[it->class_id];
     uint64_t total = item_total_of(&s->conf, it);
 
     leave_list(c, it, total);
@@ -245,10 +193,9 @@ lru_link(struct store *s, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
     uint64_t total = item_total_of(&s->conf, it);
-    enum store_list list = first_list(&s->lru, it, now);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    link_locked(s, c, it, list, total, now);
+    link_locked(s, c, it, policy_place(&s->lru, it, now), total, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -268,7 +215,6 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
     uint64_t total = item_total_of(&s->conf, it);
-    enum store_list list = first_list(&s->lru, it, now);
 
     if (old->class_id != it->class_id) {
         lru_unlink(s, old);
@@ -277,7 +223,7 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
     }
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     unlink_locked(s, c, old, item_total_of(&s->conf, old));
-    link_locked(s, c, it, list, total, now);
+    link_locked(s, c, it, policy_place(&s->lru, it, now), total, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -295,7 +241,7 @@ lru_renew(struct store *s, struct item *it, const struct store_value *value,
     item_set_exptime(it, value->exptime);
     item_set_time(it, now);
     item_set_marks(it, ITEM_LINKED);
-    enter_list(c, it, first_list(&s->lru, it, now), total);
+    enter_list(c, it, policy_place(&s->lru, it, now), total);
     c->count.total_items++;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
@@ -339,77 +285,7 @@ lru_bump(struct store *s, struct item *it, uint32_t now)
     item_set_time(it, now);
 }
 
-/* Reads alone must not fill WARM: what they push out of COLD's reach could not be evicted
- * before store_juggle has come by. So they may use a quarter more than its share. */
-static bool
-has_warm_room(const struct store *s, const struct lru_class *c)
-{
-    uint64_t share = atomic_load_explicit(&s->lru.warm_pct, memory_order_relaxed);
-    uint64_t bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
-                     c->lists[STORE_LIST_COLD].bytes;
-
-    share += share / WARM_SLACK;
-    return c->lists[STORE_LIST_WARM].bytes * PER_CENT <= bytes * share;
-}
-
-/* An item in COLD moves to WARM, unless that is full or another thread has the list just
- * now: then the mark stays, and the next use or store_juggle does it. */
-void
-lru_bump_segmented(struct store *s, struct item *it, uint32_t now)
-{
-    struct lru_class *c = &s->lru.classes[it->class_id];
-    unsigned marks = item_marks(it);
-
-    item_set_time(it, now);
-    if ((marks & ITEM_ACTIVE) == 0) {
-        item_set_marks(it, marks | ITEM_ACTIVE);
-    }
-    if (item_list(it) == STORE_LIST_COLD && pthread_mutex_trylock(&c->lock) == 0) {
-        if (has_warm_room(s, c)) {
-            move_locked(s, c, it, STORE_LIST_WARM);
-            c->count.moves_to_warm++;
-        }
-        PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-    }
-}
-
 /* ---- tails ---------------------------------------------------------------------------- */
-
-static enum action
-judge(const struct store *s, const struct lru_class *c, const struct item *it,
-      const struct pull_rule *ask, uint32_t now)
-{
-    enum store_list list = item_list(it);
-    bool is_active = ask->moves_active && item_is(it, ITEM_ACTIVE);
-
-    if (is_dead(s, it, now)) {
-        return ACTION_RECLAIM;
-    }
-    switch (list) {
-    case STORE_LIST_HOT:
-    case STORE_LIST_WARM:
-        if (is_active) {
-            return list == STORE_LIST_HOT ? ACTION_TO_WARM : ACTION_TO_HEAD;
-        }
-        return ask->forces ||
-                       (ask->has_bounds && (c->lists[list].bytes > ask->bytes_max ||
-                                            lru_idle(it, now) > ask->idle_max))
-                   ? ACTION_TO_COLD
-                   : ACTION_KEEP;
-    case STORE_LIST_COLD:
-        if (ask->evicts) {
-            return ACTION_EVICT;
-        }
-        return is_active && c->lists[STORE_LIST_WARM].bytes <= ask->bytes_max
-                   ? ACTION_TO_WARM
-                   : ACTION_KEEP;
-    case STORE_LIST_TEMP:
-        return is_temporary(&s->lru, it, now) ? ACTION_KEEP : ACTION_TO_COLD;
-    case STORE_LISTS:
-        break;
-    }
-    return ACTION_KEEP;
-}
 
 void
 lru_remove_locked(struct store *s, struct item *it, uint64_t hash)
@@ -510,25 +386,23 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
         return evict(s, c, it, hash, now, removed);
     case ACTION_TO_HEAD:
         c->count.moves_within_lru++;
-        move_locked(s, c, it, item_list(it));
+        lru_move_locked(s, it, item_list(it));
         return PULL_MOVED;
     case ACTION_TO_WARM:
         c->count.moves_to_warm++;
-        move_locked(s, c, it, STORE_LIST_WARM);
+        lru_move_locked(s, it, STORE_LIST_WARM);
         return PULL_MOVED;
     case ACTION_TO_COLD:
         c->count.moves_to_cold++;
-        move_locked(s, c, it, STORE_LIST_COLD);
+        lru_move_locked(s, it, STORE_LIST_COLD);
         return PULL_COOLED;
     }
     return PULL_NOTHING;
 }
 
-/* Removes dead items from the tail of a list, up to the first live one, with which it does as
- * asked. Looks at up to `tries` entries. */
-static enum pull
-pull_tail(struct store *s, unsigned class_id, enum store_list list,
-          const struct pull_rule *ask, unsigned tries, uint32_t now)
+enum pull
+lru_pull(struct store *s, unsigned class_id, enum store_list list,
+         const struct pull_rule *ask, unsigned tries, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[class_id];
     enum pull result = PULL_NOTHING;
@@ -541,12 +415,12 @@ pull_tail(struct store *s, unsigned class_id, enum store_list list,
         enum pull pull = PULL_BUSY;
 
         prev = it->prev;
-        if (judge(s, c, it, ask, now) == ACTION_KEEP) {
+        if (policy_judge(s, it, ask, now) == ACTION_KEEP) {
             break; /* without hashing: this is the way of every allocation */
         }
         uint64_t hash = hash_of(s, item_key_of(it));
         if (table_try_lock(&s->table, hash)) {
-            pull = act(s, c, it, judge(s, c, it, ask, now), hash, now, &removed);
+            pull = act(s, c, it, policy_judge(s, it, ask, now), hash, now, &removed);
             table_unlock(&s->table, hash);
         }
         result = pull > result ? pull : result;
@@ -560,50 +434,6 @@ pull_tail(struct store *s, unsigned class_id, enum store_list list,
 }
 
 /* ---- room for a chunk ----------------------------------------------------------------- */
-
-/* Nothing in COLD can go: sends it something from the other lists, or at least removes what is
- * dead there. What is in TEMP and still about to expire is never evicted. */
-static enum pull
-refill_cold(struct store *s, unsigned class_id, uint32_t now)
-{
-    static const struct pull_rule dead_only,
-        any_hot = {.moves_active = true, .forces = true}, any_warm = {.forces = true};
-    bool may = s->conf.can_evict;
-    enum pull pull;
-
-    /* What is read often makes way to WARM, for the next one in HOT. */
-    for (unsigned tries = 0; tries < LRU_TAIL_TRIES; tries++) {
-        pull = pull_tail(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only,
-                         LRU_TAIL_TRIES, now);
-        if (pull != PULL_MOVED) {
-            break;
-        }
-    }
-    if (pull < PULL_COOLED) { /* there may be nothing else */
-        pull = pull_tail(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only,
-                         LRU_TAIL_TRIES, now);
-    }
-    if (pull < PULL_COOLED) {
-        pull = pull_tail(s, class_id, STORE_LIST_TEMP, &dead_only, LRU_TAIL_TRIES, now);
-    }
-    return pull;
-}
-
-/* The class is full. PULL_NOTHING: there is no point in trying again. */
-static enum pull
-make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
-{
-    struct pull_rule ask = {.evicts = s->conf.can_evict};
-    enum pull pull, refill;
-
-    /* Deeper each time, in case a few busy items sit at the tail. */
-    pull = pull_tail(s, class_id, STORE_LIST_COLD, &ask, LRU_TAIL_TRIES * attempt, now);
-    if (pull > PULL_BUSY) {
-        return pull;
-    }
-    refill = refill_cold(s, class_id, now);
-    return refill > pull ? refill : pull;
-}
 
 static void
 count_direct_reclaims(struct lru_class *c, unsigned n)
@@ -623,14 +453,14 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
     unsigned attempt = 1;
 
     while (attempt <= LRU_ATTEMPTS) {
-        if (!lru_is_segmented(&s->lru)) {
-            (void)pull_tail(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
+        if (lru_policy(&s->lru) == STORE_LRU_FLAT) {
+            (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
         }
         chunk = slab_take(&s->slab, class_id, requested);
         if (likely(chunk != NULL)) {
             break;
         }
-        enum pull pull = make_room(s, victims, attempt, now);
+        enum pull pull = policy_make_room(s, victims, attempt, now);
         if (pull == PULL_NOTHING) {
             break;
         }
@@ -649,7 +479,7 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
 bool
 lru_evict(struct store *s, unsigned class_id, uint32_t now)
 {
-    return s->conf.can_evict && make_room(s, class_id, 1, now) > PULL_BUSY;
+    return s->conf.can_evict && policy_make_room(s, class_id, 1, now) > PULL_BUSY;
 }
 
 void
@@ -671,77 +501,4 @@ lru_number(const struct lru *l)
         sum += atomic_load_explicit(&l->classes[i].number, memory_order_relaxed);
     }
     return sum;
-}
-
-/* ---- maintenance ---------------------------------------------------------------------- */
-
-/* When live items of HOT and WARM go to COLD, and those of COLD to WARM: not while that has its
- * share. Else a COLD that has been read through as a whole would change places with WARM, and
- * what WARM gave for it would lie behind the newest items, which then went first. Nor does a
- * tail that was read again show how long items last in COLD: then the shares alone count. */
-static void
-set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf,
-           uint32_t now, struct pull_rule *hot, struct pull_rule *warm,
-           struct pull_rule *cold)
-{
-    struct lru_class *c = &s->lru.classes[class_id];
-
-    memset(hot, 0, sizeof(*hot));
-    memset(warm, 0, sizeof(*warm));
-    memset(cold, 0, sizeof(*cold));
-    if (!conf->is_segmented) {
-        hot->forces = true;
-        warm->forces = true;
-        return;
-    }
-    PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    uint64_t bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
-                     c->lists[STORE_LIST_COLD].bytes;
-    const struct item *tail = c->lists[STORE_LIST_COLD].tail;
-    double age =
-        tail != NULL && item_is(tail, ITEM_ACTIVE) ? UINT32_MAX : lru_idle(tail, now);
-    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-    *hot = (struct pull_rule){.moves_active = true,
-                              .has_bounds = true,
-                              .bytes_max = bytes * conf->hot_pct / PER_CENT,
-                              .idle_max = age * conf->hot_factor};
-    *warm = (struct pull_rule){.moves_active = true,
-                               .has_bounds = true,
-                               .bytes_max = bytes * conf->warm_pct / PER_CENT,
-                               .idle_max = age * conf->warm_factor};
-    *cold = (struct pull_rule){.moves_active = true, .bytes_max = warm->bytes_max};
-}
-
-/* The lock is given back after each few entries: a request waits for those at most. */
-static unsigned
-pull_many(struct store *s, unsigned class_id, enum store_list list,
-          const struct pull_rule *ask, unsigned moves, uint32_t now)
-{
-    unsigned moved = 0;
-
-    while (moved < moves &&
-           pull_tail(s, class_id, list, ask, LRU_TAIL_TRIES, now) > PULL_BUSY) {
-        moved++;
-    }
-    return moved;
-}
-
-struct store_juggled
-store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
-{
-    static const struct pull_rule dead_only;
-    struct store_lru_conf conf = store_lru(s);
-    struct pull_rule hot, warm, cold;
-    struct store_juggled done;
-
-    must(class_id >= 1 && class_id <= s->slab.class_count);
-    set_bounds(s, class_id, &conf, now, &hot, &warm, &cold);
-    done.settled = pull_many(s, class_id, STORE_LIST_TEMP, &dead_only, moves, now);
-    done.settled += pull_many(s, class_id, STORE_LIST_HOT, &hot, moves, now);
-    done.reordered = pull_many(s, class_id, STORE_LIST_WARM, &warm, moves, now);
-    done.reordered += pull_many(s, class_id, STORE_LIST_COLD, &cold, moves, now);
-    if (class_id == s->slab.class_count) {
-        atomic_fetch_add_explicit(&s->lru.juggles, 1, memory_order_relaxed);
-    }
-    return done;
 }

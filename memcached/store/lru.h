@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Four lists of items per class, with the class's counters; how items move between them, and
- * how a class gets room for one more chunk. Private to store/.
- *
- *   flat        COLD only, ordered by use.
- *   segmented   HOT (new) -> COLD -> eviction; what is read twice goes to WARM and comes back
- *               to COLD when WARM is too large or too old; TEMP holds what expires soon.
+ * Four lists of items per class, with the class's counters; how items are put in, moved and taken
+ * out, and how a class gets room for one more chunk. What moves, and what leaves, is decided by
+ * policy.h. Private to store/.
  *
  * Everything in struct lru_class is under its lock, which may be taken with a stripe held.
  * The tails are peeked at without the stripe, but an item is removed or moved to another list
@@ -22,9 +19,8 @@
 #include "store/store.h"
 #include "store/table.h"
 
-#define LRU_BUMP_SECONDS 60 /* flat: an item moves to the head at most this often */
-#define LRU_TAIL_TRIES 5    /* tail entries looked at for a victim */
-#define LRU_ATTEMPTS 10     /* to find room for a chunk */
+#define LRU_TAIL_TRIES 5 /* tail entries looked at for a victim */
+#define LRU_ATTEMPTS 10  /* to find room for a chunk */
 
 /* Rows: name. They begin at 0 and go back there at a reset; struct store_class_stats and
  * struct store_totals say what they mean. */
@@ -35,6 +31,36 @@ struct lru_counters {
     uint64_t outofmemory, tailrepairs, reflocked;
     uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
     uint64_t crawler_reclaimed, crawler_items_checked;
+};
+
+/* What is to be done with a tail entry. */
+enum action {
+    ACTION_KEEP,
+    ACTION_RECLAIM,
+    ACTION_EVICT,
+    ACTION_TO_HEAD, /* of the same list */
+    ACTION_TO_WARM,
+    ACTION_TO_COLD,
+};
+
+/* What became of a tail entry; of the entries looked at, the largest counts. */
+enum pull {
+    PULL_NOTHING, /* nothing here to remove */
+    PULL_BUSY,    /* what could be removed is in use just now */
+    PULL_MOVED,
+    PULL_COOLED, /* moved to COLD */
+    PULL_RECLAIMED,
+    PULL_EVICTED,
+};
+
+/* What to do with live items at the tail of a list. All zero: only dead ones go. */
+struct pull_rule {
+    bool evicts;        /* COLD */
+    bool moves_active;  /* between the lists, those read twice */
+    bool forces;        /* HOT and WARM: everything goes to COLD */
+    bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
+    uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
+    double idle_max;
 };
 
 /* The place in a list that is looked at piece by piece. Taking that item out moves the
@@ -64,7 +90,7 @@ struct lru_class {
 struct lru {
     /* Relaxed copies of conf for the request path: which of two rules an item meets first
      * does not matter. */
-    _Atomic bool is_segmented;
+    _Atomic enum store_lru_policy policy;
     _Atomic unsigned warm_pct;
     _Atomic int64_t temp_ttl;
     /* Not in their line: store_juggle writes here. */
@@ -83,10 +109,10 @@ void lru_fini(struct lru *l);
 void lru_cursor_open(struct lru_list *list, struct lru_cursor *cursor, bool is_downwards);
 void lru_cursor_close(struct lru_list *list, struct lru_cursor *cursor);
 
-static inline bool
-lru_is_segmented(const struct lru *l)
+static inline enum store_lru_policy
+lru_policy(const struct lru *l)
 {
-    return atomic_load_explicit(&l->is_segmented, memory_order_relaxed);
+    return atomic_load_explicit(&l->policy, memory_order_relaxed);
 }
 
 /* The seconds that an entry, if any, has not been used. */
@@ -109,16 +135,21 @@ void lru_renew(struct store *s, struct item *it, const struct store_value *value
 void lru_relink(struct store *s, struct item *it, enum store_list list);
 /* To the head of its list, and used now. */
 void lru_bump(struct store *s, struct item *it, uint32_t now);
-/* The same in segmented mode. */
-void lru_bump_segmented(struct store *s, struct item *it, uint32_t now);
 /* `it` takes the place of old, of which it is a copy but for the links. */
 void lru_relocate(struct store *s, const struct item *old, struct item *it);
 
-/* With its class's lock held, too: out of table and list. The caller drops its reference. */
+/* With its class's lock held, too: to the head of that list. What made it move is forgotten: it has
+ * to be read again. */
+void lru_move_locked(struct store *s, struct item *it, enum store_list to);
+/* The same: out of table and list. The caller drops its reference. */
 void lru_remove_locked(struct store *s, struct item *it, uint64_t hash);
 
-/* A chunk of class `class_id`, freeing expired and then the least recently used items of the
- * lists of `victims` if need be; NULL when there is no room. One stripe may be held. */
+/* Removes dead items from the tail of a list, up to the first live one, with which it does as the
+ * policy says to this rule. Looks at up to `tries` entries. One stripe may be held. */
+enum pull lru_pull(struct store *s, unsigned class_id, enum store_list list,
+                   const struct pull_rule *ask, unsigned tries, uint32_t now);
+/* A chunk of class `class_id`, freeing expired items of the lists of `victims`, and then those that the
+ * policy says, if need be; NULL when there is no room. One stripe may be held. */
 void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,
                      unsigned victims, uint32_t now);
 /* Makes room without a need of its own: dead items of the tail or one live one go, or one goes

@@ -359,7 +359,7 @@ relink_item(struct relink *r, const struct place *place, unsigned class_id,
     if (item_time(it) > now) {
         item_set_time(it, now);
     }
-    lru_relink(s, it, lru_is_segmented(&s->lru) ? list : STORE_LIST_COLD);
+    lru_relink(s, it, lru_policy(&s->lru) == STORE_LRU_FLAT ? STORE_LIST_COLD : list);
     table_insert(&s->table, it, hash);
     r->items++;
     return true;

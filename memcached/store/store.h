@@ -37,9 +37,17 @@
 struct store; /* opaque; shared by all threads */
 struct item;  /* opaque; owned by the store, borrowed by counted reference */
 
+/* Which item leaves when there is no room (policy.h). */
+enum store_lru_policy {
+    STORE_LRU_FLAT,      /* one list, called COLD */
+    STORE_LRU_SEGMENTED, /* HOT, WARM, COLD */
+    STORE_LRU_POLICIES,
+};
+#define STORE_LRU_NAMES [STORE_LRU_FLAT] = "flat", [STORE_LRU_SEGMENTED] = "segmented"
+
 /* How the lists of a class are kept; may change while the store runs (store_set_lru). */
 struct store_lru_conf {
-    bool is_segmented;              /* HOT, WARM, COLD; else one list, called COLD */
+    enum store_lru_policy policy;
     unsigned hot_pct, warm_pct;     /* of the class's bytes */
     double hot_factor, warm_factor; /* of the age of the COLD tail */
     int64_t

@@ -165,7 +165,8 @@ model_of(unsigned variant)
         .can_evict = true,
         .can_reassign = true,
         .memory = m->memory,
-        .lru = {.is_segmented = (variant & FLAG_FLAT) == 0,
+        .lru = {.policy =
+                    (variant & FLAG_FLAT) == 0 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT,
                 .hot_pct = 20,
                 .warm_pct = 40,
                 .hot_factor = 0.2,

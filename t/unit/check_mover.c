@@ -155,7 +155,9 @@ TEST(evicts_when_there_is_nowhere_to_go)
 TEST_LOOP(stores_find_room_beside_the_page, 2)
 {
     conf.lru =
-        (struct store_lru_conf){.is_segmented = _i == 1, .hot_pct = 20, .warm_pct = 40};
+        (struct store_lru_conf){.policy = _i == 1 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT,
+                                .hot_pct = 20,
+                                .warm_pct = 40};
     reopen_with(3);
     put_big(0, 3 * PER_PAGE);
     ck_assert_int_eq(store_move_page(s, BIG_CLASS, 5), STORE_MOVE_OK);
@@ -185,7 +187,7 @@ TEST(waits_for_those_who_use_what_could_make_room)
 {
     struct item *held[PER_PAGE];
     conf.keeps_pages_when_full = true;
-    conf.lru = (struct store_lru_conf){.is_segmented = true, .temp_ttl = 60};
+    conf.lru = (struct store_lru_conf){.policy = STORE_LRU_SEGMENTED, .temp_ttl = 60};
     reopen_with(2);
     put_range("big", 0, PER_PAGE, BIG, NOW + 50, NOW);
     put_big(PER_PAGE, 2 * PER_PAGE);

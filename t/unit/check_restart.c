@@ -179,10 +179,10 @@ TEST(keeps_the_lists_and_their_order)
         (void)list_keys(l.s, 1, list, after);
         ck_assert_str_eq(after, before[list]);
     }
-    conf.lru.is_segmented = false;
+    conf.lru.policy = STORE_LRU_FLAT;
     restart_life(NOW + 9);
     ck_assert_uint_eq(list_keys(l.s, 1, STORE_LIST_COLD, after), 20);
-    conf.lru.is_segmented = true;
+    conf.lru.policy = STORE_LRU_SEGMENTED;
     restart_life(NOW + 9);
     ck_assert_uint_eq(list_keys(l.s, 1, STORE_LIST_COLD, after), 20);
 }
@@ -202,7 +202,7 @@ fill_up(struct store *s, unsigned round, uint32_t now)
 TEST_LOOP(a_full_store_works_on, 3)
 {
     conf.can_reassign = _i == 0;
-    conf.lru.is_segmented = _i < 2;
+    conf.lru.policy = _i < 2 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
     begin_life(NOW);
     for (unsigned round = 0; round < 4; round++) {
         fill_up(l.s, round, NOW + 10 * round);

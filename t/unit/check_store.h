@@ -30,7 +30,7 @@ numbered(const char *prefix, size_t i)
 static inline struct store_lru_conf
 segmented_lru(void)
 {
-    return (struct store_lru_conf){.is_segmented = true,
+    return (struct store_lru_conf){.policy = STORE_LRU_SEGMENTED,
                                    .hot_pct = 20,
                                    .warm_pct = 40,
                                    .hot_factor = 0.2,

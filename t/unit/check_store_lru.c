@@ -422,7 +422,7 @@ TEST(all_held_means_no_memory)
 
 TEST_LOOP(a_leaked_reference_is_repaired, 2)
 {
-    conf.lru.is_segmented = _i == 1;
+    conf.lru.policy = _i == 1 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
     conf.tail_repair_seconds = 100;
     reopen_with(1);
     expect_ok(put_middle("leak", 0, 0, NOW));
@@ -440,7 +440,7 @@ TEST_LOOP(a_leaked_reference_is_repaired, 2)
 
 TEST_LOOP(evictions_are_told, 2)
 {
-    conf.lru.is_segmented = _i == 1;
+    conf.lru.policy = _i == 1 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
     conf.on_event = note_event;
     conf.event_ctx = &event_count;
     reopen_with(1);
@@ -466,7 +466,7 @@ TEST_LOOP(evictions_are_told, 2)
 /* A locked item is passed over, and its neighbour goes. */
 TEST_LOOP(locked_items_are_not_waited_for, 2)
 {
-    conf.lru.is_segmented = _i == 1;
+    conf.lru.policy = _i == 1 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
     reopen_with(1);
     put_range("k", 0, 12, MIDDLE_VALUE, 0, NOW);
     store_debug_lock(s, key_of("k0"), true);
@@ -486,14 +486,14 @@ TEST(flat_mode_drains_the_lists)
 {
     struct store_lru_conf lru = store_lru(s);
 
-    ck_assert(lru.is_segmented);
+    ck_assert(lru.policy == STORE_LRU_SEGMENTED);
     ck_assert_uint_eq(lru.hot_pct, 20);
     cool("abc", NOW);
     ck_assert(is_there(s, "b", NOW + 1) && is_there(s, "b", NOW + 1));
     put(s, STORE_SET, "h", "1", 0, NOW);
-    lru.is_segmented = false;
+    lru.policy = STORE_LRU_FLAT;
     store_set_lru(s, &lru);
-    ck_assert(!store_lru(s).is_segmented);
+    ck_assert(store_lru(s).policy == STORE_LRU_FLAT);
     put(s, STORE_SET, "f", "1", 0, NOW);
     ck_assert_uint_eq(listed(1, STORE_LIST_COLD), 3);
     ck_assert_uint_eq(listed(1, STORE_LIST_WARM), 1);
@@ -501,7 +501,7 @@ TEST(flat_mode_drains_the_lists)
     ck_assert_uint_eq(listed(1, STORE_LIST_COLD), 5);
     ck_assert_uint_eq(juggle(s, 1, MOVES, NOW + 1), 0);
     check_lists(1);
-    lru.is_segmented = true;
+    lru.policy = STORE_LRU_SEGMENTED;
     lru.temp_ttl = 10;
     store_set_lru(s, &lru);
     put(s, STORE_SET, "t", "1", NOW + 10, NOW);
@@ -515,7 +515,7 @@ TEST(old_lists_give_room_in_flat_mode)
 {
     reopen_with(1);
     put_range("k", 0, 12, MIDDLE_VALUE, 0, NOW);
-    conf.lru.is_segmented = false;
+    conf.lru.policy = STORE_LRU_FLAT;
     store_set_lru(s, &conf.lru);
     put_range("l", 0, 12, MIDDLE_VALUE, 0, NOW);
     ck_assert_uint_gt(totals_of(s).evictions, 0);
@@ -550,7 +550,8 @@ TEST_LOOP(lists_agree_after_anything, 3)
         } else if (what < 99) {
             now++;
         } else if (rng_below(&rng, 20) == 0) {
-            conf.lru.is_segmented = !conf.lru.is_segmented;
+            conf.lru.policy =
+                conf.lru.policy == STORE_LRU_FLAT ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
             store_set_lru(s, &conf.lru);
         }
         if (n % 500 == 0) {

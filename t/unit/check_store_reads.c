@@ -127,8 +127,8 @@ TEST(the_first_reads_are_noted)
         ck_assert_uint_eq(reader.locked, i == 0 || !SEQ_MAY_READ);
     }
     /* The flat list: to its head after more than a minute. */
-    for (uint32_t now = NOW; now <= NOW + LRU_BUMP_SECONDS + 1;
-         now += LRU_BUMP_SECONDS + 1) {
+    for (uint32_t now = NOW; now <= NOW + POLICY_BUMP_SECONDS + 1;
+         now += POLICY_BUMP_SECONDS + 1) {
         ck_assert_uint_eq(read_once("new", now), 1);
         ck_assert_uint_eq(reader.locked, now > NOW || !SEQ_MAY_READ);
     }

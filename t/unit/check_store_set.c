@@ -237,7 +237,7 @@ TEST_LOOP(same_as_in_two_steps, 4)
     struct rng rng;
     uint32_t now = NOW;
     char text[600];
-    conf.lru.is_segmented = _i % 2 == 0;
+    conf.lru.policy = _i % 2 == 0 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
     conf.inline_suffix = _i / 2 == 0;
     reopen();
     struct store *other = open_store(&conf);
@@ -247,7 +247,7 @@ TEST_LOOP(same_as_in_two_steps, 4)
         const char *key = numbered("key", rng_below(&rng, KEYS));
         size_t len = (size_t)rng_below(&rng, rng_below(&rng, 3) == 0 ? sizeof text : 40);
         uint32_t flags = (uint32_t)rng_below(&rng, 2) * 77;
-        bool expires = conf.lru.is_segmented && rng_below(&rng, 3) == 0;
+        bool expires = conf.lru.policy == STORE_LRU_SEGMENTED && rng_below(&rng, 3) == 0;
         uint32_t exptime =
             expires ? now + 1 + (uint32_t)rng_below(&rng, 90) : STORE_NEVER;
         switch (rng_below(&rng, 10)) {
@@ -269,7 +269,7 @@ TEST_LOOP(same_as_in_two_steps, 4)
                                0, now, &r));
             break;
         }
-        if (n % 500 == 0 && conf.lru.is_segmented) {
+        if (n % 500 == 0 && conf.lru.policy == STORE_LRU_SEGMENTED) {
             store_flush(s, now, now);
             store_flush(other, now, now);
         }

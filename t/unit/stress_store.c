@@ -470,7 +470,7 @@ static struct store_lru_conf
 lru_conf(unsigned n)
 {
     return (struct store_lru_conf){
-        .is_segmented = n % 4 != 3,
+        .policy = n % 4 != 3 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT,
         .hot_pct = 20,
         .warm_pct = 40,
         .hot_factor = 0.2,

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "store/policy.h"
+
+#include "store/core.h"
+
+#define PER_CENT 100u
+#define WARM_SLACK 4u
+
+/* ---- new items and hits --------------------------------------------------------------- */
+
+static bool
+is_temporary(const struct lru *l, const struct item *it, uint32_t now)
+{
+    int64_t temp_ttl = atomic_load_explicit(&l->temp_ttl, memory_order_relaxed);
+    uint32_t exptime = item_exptime(it);
+
+    return lru_policy(l) != STORE_LRU_FLAT && temp_ttl >= 0 && exptime != STORE_NEVER &&
+           (int64_t)exptime - now <= temp_ttl;
+}
+
+enum store_list
+policy_place(const struct lru *l, const struct item *it, uint32_t now)
+{
+    if (lru_policy(l) == STORE_LRU_FLAT) {
+        return STORE_LIST_COLD;
+    }
+    return is_temporary(l, it, now) ? STORE_LIST_TEMP : STORE_LIST_HOT;
+}
+
+/* Reads alone must not fill WARM: what they push out of COLD's reach could not be evicted
+ * before store_juggle has come by. So they may use a quarter more than its share. */
+static bool
+has_warm_room(const struct store *s, const struct lru_class *c)
+{
+    uint64_t share = atomic_load_explicit(&s->lru.warm_pct, memory_order_relaxed);
+    uint64_t bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
+                     c->lists[STORE_LIST_COLD].bytes;
+
+    share += share / WARM_SLACK;
+    return c->lists[STORE_LIST_WARM].bytes * PER_CENT <= bytes * share;
+}
+
+/* An item in COLD moves to WARM, unless that is full or another thread has the list just
+ * now: then the mark stays, and the next use or store_juggle does it. */
+static void
+hit_segmented(struct store *s, struct item *it, uint32_t now)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+    unsigned marks = item_marks(it);
+
+    item_set_time(it, now);
+    if ((marks & ITEM_ACTIVE) == 0) {
+        item_set_marks(it, marks | ITEM_ACTIVE);
+    }
+    if (item_list(it) == STORE_LIST_COLD && pthread_mutex_trylock(&c->lock) == 0) {
+        if (has_warm_room(s, c)) {
+            lru_move_locked(s, it, STORE_LIST_WARM);
+            c->count.moves_to_warm++;
+        }
+        PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    }
+}
+
+void
+policy_hit(struct store *s, struct item *it, uint32_t now)
+{
+    if (lru_policy(&s->lru) == STORE_LRU_SEGMENTED) {
+        hit_segmented(s, it, now);
+    } else {
+        lru_bump(s, it, now);
+    }
+}
+
+/* ---- which one leaves next ------------------------------------------------------------ */
+
+enum action
+policy_judge(const struct store *s, const struct item *it, const struct pull_rule *ask,
+             uint32_t now)
+{
+    const struct lru_class *c = &s->lru.classes[it->class_id];
+    enum store_list list = item_list(it);
+    bool is_active = ask->moves_active && item_is(it, ITEM_ACTIVE);
+
+    if (is_dead(s, it, now)) {
+        return ACTION_RECLAIM;
+    }
+    switch (list) {
+    case STORE_LIST_HOT:
+    case STORE_LIST_WARM:
+        if (is_active) {
+            return list == STORE_LIST_HOT ? ACTION_TO_WARM : ACTION_TO_HEAD;
+        }
+        return ask->forces ||
+                       (ask->has_bounds && (c->lists[list].bytes > ask->bytes_max ||
+                                            lru_idle(it, now) > ask->idle_max))
+                   ? ACTION_TO_COLD
+                   : ACTION_KEEP;
+    case STORE_LIST_COLD:
+        if (ask->evicts) {
+            return ACTION_EVICT;
+        }
+        return is_active && c->lists[STORE_LIST_WARM].bytes <= ask->bytes_max
+                   ? ACTION_TO_WARM
+                   : ACTION_KEEP;
+    case STORE_LIST_TEMP:
+        return is_temporary(&s->lru, it, now) ? ACTION_KEEP : ACTION_TO_COLD;
+    case STORE_LISTS:
+        break;
+    }
+    return ACTION_KEEP;
+}
+
+/* Nothing in COLD can go: sends it something from the other lists, or at least removes what is
+ * dead there. What is in TEMP and still about to expire is never evicted. */
+static enum pull
+refill_cold(struct store *s, unsigned class_id, uint32_t now)
+{
+    static const struct pull_rule dead_only,
+        any_hot = {.moves_active = true, .forces = true}, any_warm = {.forces = true};
+    bool may = s->conf.can_evict;
+    enum pull pull;
+
+    /* What is read often makes way to WARM, for the next one in HOT. */
+    for (unsigned tries = 0; tries < LRU_TAIL_TRIES; tries++) {
+        pull = lru_pull(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only,
+                        LRU_TAIL_TRIES, now);
+        if (pull != PULL_MOVED) {
+            break;
+        }
+    }
+    if (pull < PULL_COOLED) { /* there may be nothing else */
+        pull = lru_pull(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only,
+                        LRU_TAIL_TRIES, now);
+    }
+    if (pull < PULL_COOLED) {
+        pull = lru_pull(s, class_id, STORE_LIST_TEMP, &dead_only, LRU_TAIL_TRIES, now);
+    }
+    return pull;
+}
+
+enum pull
+policy_make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
+{
+    struct pull_rule ask = {.evicts = s->conf.can_evict};
+    enum pull pull, refill;
+
+    /* Deeper each time, in case a few busy items sit at the tail. */
+    pull = lru_pull(s, class_id, STORE_LIST_COLD, &ask, LRU_TAIL_TRIES * attempt, now);
+    if (pull > PULL_BUSY) {
+        return pull;
+    }
+    refill = refill_cold(s, class_id, now);
+    return refill > pull ? refill : pull;
+}
+
+/* ---- maintenance ---------------------------------------------------------------------- */
+
+/* When live items of HOT and WARM go to COLD, and those of COLD to WARM: not while that has its
+ * share. Else a COLD that has been read through as a whole would change places with WARM, and
+ * what WARM gave for it would lie behind the newest items, which then went first. Nor does a
+ * tail that was read again show how long items last in COLD: then the shares alone count. */
+static void
+set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf,
+           uint32_t now, struct pull_rule *hot, struct pull_rule *warm,
+           struct pull_rule *cold)
+{
+    struct lru_class *c = &s->lru.classes[class_id];
+
+    memset(hot, 0, sizeof(*hot));
+    memset(warm, 0, sizeof(*warm));
+    memset(cold, 0, sizeof(*cold));
+    if (conf->policy == STORE_LRU_FLAT) {
+        hot->forces = true;
+        warm->forces = true;
+        return;
+    }
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    uint64_t bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
+                     c->lists[STORE_LIST_COLD].bytes;
+    const struct item *tail = c->lists[STORE_LIST_COLD].tail;
+    double age =
+        tail != NULL && item_is(tail, ITEM_ACTIVE) ? UINT32_MAX : lru_idle(tail, now);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    *hot = (struct pull_rule){.moves_active = true,
+                              .has_bounds = true,
+                              .bytes_max = bytes * conf->hot_pct / PER_CENT,
+                              .idle_max = age * conf->hot_factor};
+    *warm = (struct pull_rule){.moves_active = true,
+                               .has_bounds = true,
+                               .bytes_max = bytes * conf->warm_pct / PER_CENT,
+                               .idle_max = age * conf->warm_factor};
+    *cold = (struct pull_rule){.moves_active = true, .bytes_max = warm->bytes_max};
+}
+
+/* The lock is given back after each few entries: a request waits for those at most. */
+static unsigned
+pull_many(struct store *s, unsigned class_id, enum store_list list,
+          const struct pull_rule *ask, unsigned moves, uint32_t now)
+{
+    unsigned moved = 0;
+
+    while (moved < moves &&
+           lru_pull(s, class_id, list, ask, LRU_TAIL_TRIES, now) > PULL_BUSY) {
+        moved++;
+    }
+    return moved;
+}
+
+struct store_juggled
+store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
+{
+    static const struct pull_rule dead_only;
+    struct store_lru_conf conf = store_lru(s);
+    struct pull_rule hot, warm, cold;
+    struct store_juggled done;
+
+    must(class_id >= 1 && class_id <= s->slab.class_count);
+    set_bounds(s, class_id, &conf, now, &hot, &warm, &cold);
+    done.settled = pull_many(s, class_id, STORE_LIST_TEMP, &dead_only, moves, now);
+    done.settled += pull_many(s, class_id, STORE_LIST_HOT, &hot, moves, now);
+    done.reordered = pull_many(s, class_id, STORE_LIST_WARM, &warm, moves, now);
+    done.reordered += pull_many(s, class_id, STORE_LIST_COLD, &cold, moves, now);
+    if (class_id == s->slab.class_count) {
+        atomic_fetch_add_explicit(&s->lru.juggles, 1, memory_order_relaxed);
+    }
+    return done;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How the lists of a class are kept: where an item goes when it is stored, what a read of it
+ * does, and which one leaves next. Private to store/.
+ *
+ *   flat        COLD only, ordered by use.
+ *   segmented   HOT (new) -> COLD -> eviction; what is read twice goes to WARM and comes back
+ *               to COLD when WARM is too large or too old; TEMP holds what expires soon.
+ *
+ * The policy may change while the store runs: each knows what to do with what the others left.
+ */
+#pragma once
+
+#include "store/lru.h"
+
+#define POLICY_BUMP_SECONDS 60 /* flat: an item moves to the head at most this often */
+
+/* The list of an item that is stored now. */
+enum store_list policy_place(const struct lru *l, const struct item *it, uint32_t now);
+
+/* Whether a read, not the first, has anything to note. */
+static inline bool
+policy_is_hit_due(const struct lru *l, const struct item *it, uint32_t now)
+{
+    uint32_t time = item_time(it);
+
+    if (likely(lru_policy(l) == STORE_LRU_SEGMENTED)) {
+        return time != now || !item_is(it, ITEM_ACTIVE);
+    }
+    return now > time && now - time > POLICY_BUMP_SECONDS;
+}
+
+/* Notes it, with the stripe held: keeps the item from the end of its list. */
+void policy_hit(struct store *s, struct item *it, uint32_t now);
+
+/* What is to be done with a tail entry. */
+enum action policy_judge(const struct store *s, const struct item *it,
+                         const struct pull_rule *ask, uint32_t now);
+/* The class is full: lets an item go, looking deeper with each attempt. PULL_NOTHING: there is no
+ * point in trying again. One stripe may be held. */
+enum pull policy_make_room(struct store *s, unsigned class_id, unsigned attempt,
+                           uint32_t now);
