@@ -55,6 +55,28 @@ num_eight_digits(uint64_t value)
     return tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
 }
 
+/* The same into space of NUM_U64_DIGITS bytes, all of which it may write to. Most numbers are short:
+ * these as four digits side by side, without those in front. */
+static inline size_t
+num_put_freely(char *dst, uint64_t value)
+{
+    if (value < 10) {
+        *dst = (char)('0' + value);
+        return 1;
+    }
+    if (unlikely(value > 9999)) {
+        return num_put_u64(dst, value);
+    }
+    uint32_t hundreds = (uint32_t)value * 10486 >> 20; /* 2^20/100 */
+    uint32_t pairs = hundreds | ((uint32_t)value - hundreds * 100) << 16;
+    uint32_t tens = (pairs * 103 >> 10) & 0x000f000f;  /* 2^10/10 */
+    uint32_t digits = tens | (pairs - tens * 10) << 8; /* the first one lowest */
+    unsigned zeros = (unsigned)__builtin_ctz(digits | UINT32_C(1) << 24) / 8;
+    uint32_t text = htole32((digits | UINT32_C(0x30303030)) >> 8 * zeros);
+    memcpy(dst, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
 /* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */
 #define NUM_PADDED 16
 static inline void

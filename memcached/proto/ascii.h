@@ -21,12 +21,8 @@ struct parse ascii_parse(const char *p, size_t n, size_t scanned, bool is_full,
  * do not matter. */
 size_t ascii_skim_get(const char *p, size_t n, uint32_t keys);
 
-/* Cuts the line at the front of p[0..end), a "get" of at most `most` keys with a blank before each,
- * into its keys. Returns its length, with its end; 0: it is not whole, or only ascii_parse can
- * decide. There is a line feed in front of `end` or there, and seven bytes behind it may be read. */
-#define ASCII_CUT_SLACK 8
-size_t ascii_cut_get(const char *p, const char *end, struct slice *keys, unsigned most,
-                     unsigned *count);
+/* Counts the words of text that begins with one; true: none is longer than a key may be. */
+must_check bool ascii_count_keys(struct slice text, uint32_t *keys);
 
 /* A "set" as most clients write it: one blank between words, numbers of digits. */
 struct ascii_set {
@@ -36,7 +32,10 @@ struct ascii_set {
     bool is_noreply;
 };
 
-/* Cuts the line at the front of p[0..end) likewise. */
+/* Cuts the line at the front of p[0..end). Returns its length, with its end; 0: it is not whole, or
+ * only ascii_parse can decide. There is a line feed in front of `end` or there, and
+ * ASCII_CUT_SLACK - 1 bytes behind it may be read. */
+#define ASCII_CUT_SLACK 8
 size_t ascii_cut_set(const char *p, const char *end, struct ascii_set *set);
 
 /* Goes on with the keys of an open retrieval in *req. */

@@ -242,19 +242,17 @@ trim(struct slice text)
 }
 
 /* Cuts the first word off *words, which has neither leading nor trailing blanks, before or
- * after. */
+ * after: there is another one. */
 static struct slice
 cut_word(struct slice *words)
 {
-    const char *end = words->p + words->len;
     const char *blank = memchr(words->p, ' ', words->len);
-    struct slice word = {words->p,
-                         blank != NULL ? (size_t)(blank - words->p) : words->len};
-    const char *next = blank != NULL ? blank + 1 : end;
-    while (next < end && *next == ' ') {
-        next++;
+    must(blank != NULL);
+    struct slice word = {words->p, (size_t)(blank - words->p)};
+    while (*++blank == ' ') {
     }
-    *words = (struct slice){next, (size_t)(end - next)};
+    words->len -= (size_t)(blank - words->p);
+    words->p = blank;
     return word;
 }
 
@@ -265,12 +263,7 @@ count_keys(struct req *req)
 {
     req->rest = trim(req->rest);
     req->keys = 0;
-    for (struct slice rest = req->rest; rest.len > 0; req->keys++) {
-        if (!is_key(cut_word(&rest))) {
-            return false;
-        }
-    }
-    return true;
+    return req->rest.len == 0 || ascii_count_keys(req->rest, &req->keys);
 }
 
 struct slice

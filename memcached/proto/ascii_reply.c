@@ -52,9 +52,9 @@ ascii_value_head(char *dst, const char *key, size_t key_len, uint32_t flags,
     memcpy(to + 6, key, key_len);
     to += 6 + key_len;
     *to++ = ' ';
-    to += num_put_u64(to, flags);
+    to += num_put_freely(to, flags);
     *to++ = ' ';
-    to += num_put_u64(to, value_len);
+    to += num_put_freely(to, value_len);
     if (has_cas) {
         *to++ = ' ';
         to += num_put_u64(to, cas);

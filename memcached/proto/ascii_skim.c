@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include <endian.h>
 #include <string.h>
 
 #include "base/must.h"
 #include "proto/ascii.h"
+#include "proto/ascii_cut.h"
 
 #define LANES 16
 #define ROUNDS_MAX 255 /* before a lane's count overflows */
@@ -19,16 +19,19 @@
 
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
 
-static size_t
+/* Words that begin in p[0..rounds * LANES); p[-1] is looked at. */
+static uint32_t
 count_in_rounds(const char *p, size_t rounds)
 {
     lanes counts = {0}, blanks = {0};
-    size_t sum = 0;
+    uint32_t sum = 0;
     blanks += ' ';
     for (size_t i = 0; i < rounds; i++) {
-        lanes text;
+        lanes text, before;
         memcpy(&text, p + i * LANES, sizeof text);
-        counts -= (lanes)(text == blanks); /* what is equal is all ones, that is, -1 */
+        memcpy(&before, p + i * LANES - 1, sizeof before);
+        /* what is true is all ones, that is, -1 */
+        counts -= (lanes)(before == blanks) & (lanes)(text != blanks);
     }
     for (unsigned i = 0; i < LANES; i++) {
         sum += counts[i];
@@ -36,10 +39,13 @@ count_in_rounds(const char *p, size_t rounds)
     return sum;
 }
 
-static size_t
-count_blanks(const char *p, size_t n)
+/* Of text that begins with one. */
+static uint32_t
+count_words(struct slice text)
 {
-    size_t sum = 0;
+    const char *p = text.p + 1;
+    size_t n = text.len - 1;
+    uint32_t sum = 1;
     while (n >= LANES) {
         size_t rounds = n / LANES < ROUNDS_MAX ? n / LANES : ROUNDS_MAX;
         sum += count_in_rounds(p, rounds);
@@ -47,24 +53,31 @@ count_blanks(const char *p, size_t n)
         n -= rounds * LANES;
     }
     for (size_t i = 0; i < n; i++) {
-        sum += p[i] == ' ';
+        sum += p[(ptrdiff_t)i - 1] == ' ' && p[i] != ' ';
     }
     return sum;
 }
 
 /* No word is longer than a key may be. */
 static bool
-has_keys_only(const char *p, size_t n)
+has_keys_only(struct slice text)
 {
-    while (n > REQ_KEY_MAX) {
-        const char *blank = memrchr(p, ' ', REQ_KEY_MAX + 1);
+    while (text.len > REQ_KEY_MAX) {
+        const char *blank = memrchr(text.p, ' ', REQ_KEY_MAX + 1);
         if (blank == NULL) {
             return false;
         }
-        n -= (size_t)(blank + 1 - p);
-        p = blank + 1;
+        text.len -= (size_t)(blank + 1 - text.p);
+        text.p = blank + 1;
     }
     return true;
+}
+
+bool
+ascii_count_keys(struct slice text, uint32_t *keys)
+{
+    *keys = memchr(text.p, ' ', text.len) == NULL ? 1 : count_words(text);
+    return has_keys_only(text);
 }
 
 size_t
@@ -79,53 +92,9 @@ ascii_skim_get(const char *p, size_t n, uint32_t keys)
     }
     size_t len = (size_t)(line_feed - p);
     size_t text = len - (p[len - 1] == '\r') - VERB_LEN;
-    bool has_few = text < keys || count_blanks(p + VERB_LEN, text) < keys;
-    return has_few && has_keys_only(p + VERB_LEN, text) ? len + 1 : 0;
-}
-
-#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
-
-/* The first byte that no key of a plain request holds: a blank, an end of line, or another control
- * character. There is one. Eight bytes at a time: subtracting leaves the high bit of each that
- * is lower, and of none before the first. */
-static inline const char *
-word_end(const char *p)
-{
-    for (;;) {
-        uint64_t bytes;
-        memcpy(&bytes, p, sizeof bytes);
-        bytes = le64toh(bytes);
-        uint64_t low = (bytes - EACH_BYTE('!')) & ~bytes & EACH_BYTE(0x80);
-        if (low != 0) {
-            return p + __builtin_ctzll(low) / 8;
-        }
-        p += sizeof bytes;
-    }
-}
-
-size_t
-ascii_cut_get(const char *p, const char *end, struct slice *keys, unsigned most,
-              unsigned *count)
-{
-    const char *q = p + VERB_LEN - 1;
-    unsigned n = 0;
-    if ((size_t)(end - p) <= VERB_LEN || memcmp(p, VERB, VERB_LEN) != 0) {
-        return 0;
-    }
-    while (*q == ' ') {
-        const char *key = q + 1;
-        q = word_end(key);
-        if (q == key || q - key > REQ_KEY_MAX || n == most) {
-            return 0;
-        }
-        keys[n++] = (struct slice){key, (size_t)(q - key)};
-    }
-    q += *q == '\r';
-    if (q >= end || *q != '\n') {
-        return 0;
-    }
-    *count = n;
-    return (size_t)(q + 1 - p);
+    uint32_t count;
+    bool is_good = ascii_count_keys((struct slice){p + VERB_LEN, text}, &count);
+    return is_good && count <= keys ? len + 1 : 0;
 }
 
 /* A blank and a number. Returns what is behind them; NULL: they are not there, or the number has too
@@ -155,7 +124,7 @@ ascii_cut_set(const char *p, const char *end, struct ascii_set *set)
         return 0;
     }
     uint32_t exptime;
-    const char *q = word_end(key);
+    const char *q = ascii_word_end(key);
     set->key = (struct slice){key, (size_t)(q - key)};
     if (set->key.len - 1 >= REQ_KEY_MAX ||
         (q = cut_number(q, UINT32_MAX, &set->flags)) == NULL ||
@@ -166,6 +135,6 @@ ascii_cut_set(const char *p, const char *end, struct ascii_set *set)
     set->exptime = (int32_t)exptime;
     set->is_noreply = *q == ' ' && memcmp(q, NOREPLY, NOREPLY_LEN) == 0;
     q += set->is_noreply ? NOREPLY_LEN : 0;
-    q += *q == '\r';
-    return q < end && *q == '\n' ? (size_t)(q + 1 - p) : 0;
+    q = ascii_line_end(q, end);
+    return q != NULL ? (size_t)(q - p) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/probe.h"
 #include "proto/ascii.h"
+#include "proto/ascii_cut.h"
 #include "serve/exec.h"
 
 #define LINE_END_BYTES 2
@@ -64,13 +65,12 @@ take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hi
 {
     struct gets *g = ctx;
     struct key key = g->keys[i].key;
-    g->found[i].status = (uint8_t)status;
+    struct serve_ctr *ctr = g->env->ctr;
     if (likely(status == STORE_OK)) {
         if (unlikely(g->to >= g->last_begin)) {
             return STORE_TAKE_STOP;
         }
-        g->found[i].class = hit->class_id;
-        g->found[i].list = (uint8_t)hit->list;
+        g->counters[i] = &ctr->slab[hit->class_id].get_hits[hit->list];
         if (unlikely(hit->value_len > g->value_bytes)) {
             return hold(g, key, hit);
         }
@@ -84,6 +84,7 @@ take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hi
         g->to = to;
         PROBE(command__get, g->env->client_fd, key.p, key.len, hit->value_len, hit->cas);
     } else {
+        g->counters[i] = &ctr->get_misses;
         exec_count_gone(g->env, status); /* it is not found dead again */
         PROBE(command__get, g->env->client_fd, key.p, key.len, -1, 0);
     }
@@ -104,7 +105,9 @@ gets_begin(struct gets *g, const struct env *env, char *to, size_t room)
     g->last_begin = g->end;
 }
 
-unsigned
+/* The look and what is made of it become one function: calls between them would take a tenth of a
+ * key's instructions. */
+__attribute__((flatten)) unsigned
 gets_run(struct gets *g)
 {
     g->held = NULL;
@@ -116,13 +119,8 @@ gets_run(struct gets *g)
 void
 gets_count(const struct gets *g, unsigned n)
 {
-    struct serve_ctr *ctr = g->env->ctr;
     for (unsigned i = 0; i < n; i++) {
-        if (unlikely(g->found[i].status != STORE_OK)) {
-            ctr_add(&ctr->get_misses, 1);
-            continue;
-        }
-        ctr_add(&ctr->slab[g->found[i].class].get_hits[g->found[i].list], 1);
+        ctr_add(g->counters[i], 1);
     }
 }
 
@@ -136,32 +134,40 @@ struct batch {
     uint8_t keys_end[GETS_KEYS];
 };
 
-/* As many lines as there is room for, and are good. Returns where the next one begins. */
-static const char *
-gather(struct batch *b, const char *p, const char *end, const struct gets_limits *limits,
-       unsigned requests)
+/* The line at p, of at most `most` keys. Where the next one begins; NULL: it is none of these. */
+static inline const char *
+gather_line(struct gets *g, const char *p, const char *end, unsigned most)
+{
+    unsigned n = g->count, last = most < GETS_KEYS - n ? n + most : GETS_KEYS;
+    struct slice key;
+    p = ascii_cut_get(p, end);
+    if (unlikely(p == NULL)) {
+        return NULL;
+    }
+    while (n < last && ascii_cut_key(&p, &key)) {
+        g->keys[n++].key = (struct key){key.p, key.len};
+    }
+    p = ascii_line_end(p, end);
+    if (likely(p != NULL)) {
+        g->line_ends |= UINT32_C(1) << (n - 1);
+        g->count = n;
+    }
+    return p;
+}
+
+/* As many lines as there is room for, and are good. */
+static void
+gather(struct batch *b, const char *p, const char *end, unsigned keys, unsigned requests)
 {
     struct gets *g = &b->gets;
     b->lines = 0;
     g->count = 0;
     g->line_ends = 0;
-    while (p < end && b->lines < requests && g->count < GETS_KEYS) {
-        struct slice keys[GETS_KEYS];
-        unsigned most = GETS_KEYS - g->count, n;
-        size_t len =
-            ascii_cut_get(p, end, keys, most < limits->keys ? most : limits->keys, &n);
-        if (len == 0) {
-            break;
-        }
-        for (unsigned i = 0; i < n; i++) {
-            g->keys[g->count++].key = (struct key){keys[i].p, keys[i].len};
-        }
-        p += len;
-        g->line_ends |= UINT32_C(1) << (g->count - 1);
+    while (p < end && b->lines < requests && g->count < GETS_KEYS &&
+           (p = gather_line(g, p, end, keys)) != NULL) {
         b->keys_end[b->lines] = (uint8_t)g->count;
         b->in_end[b->lines++] = p;
     }
-    return p;
 }
 
 struct gets_served
@@ -176,7 +182,7 @@ gets_serve(const struct env *env, const char *in, size_t len, char *to, size_t r
     g->line_bytes = limits->line_bytes;
     const char *p = in;
     do {
-        (void)gather(&b, p, in + len, limits, limits->requests - served.requests);
+        gather(&b, p, in + len, limits->keys, limits->requests - served.requests);
         if (g->count == 0) {
             break;
         }

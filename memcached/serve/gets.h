@@ -38,9 +38,7 @@ struct gets {
     struct item *held; /* a reference, the caller's to release */
     unsigned lines;    /* that were answered in whole, up to `line` in the output */
     char *line;
-    struct {
-        uint8_t status, class, list;
-    } found[GETS_KEYS];
+    ctr_t *counters[GETS_KEYS]; /* what each key is counted by */
 };
 
 /* Into room bytes; no line ends. */
@@ -64,6 +62,6 @@ struct gets_served {
 
 /* Serves those at the front of in[0..len) as long as there are only such: what is left is the
  * session's. No watcher wants key events. in[len] is a line feed, with the bytes behind it that
- * ascii_cut_get reads. */
+ * proto/ascii_cut.h reads. */
 struct gets_served gets_serve(const struct env *env, const char *in, size_t len, char *to,
                               size_t room, const struct gets_limits *limits);

@@ -129,82 +129,97 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
 }
 
 /* Of an item, or of a copy of the header of the one at `place`. */
-static inline struct store_hit
-hit_of(const struct item *it, const struct item *place)
+static inline void
+describe_hit(struct store_hit *hit, const struct item *it, const struct item *place)
 {
-    bool is_plain = (it->layout & ITEM_CHAINED) == 0;
+    uint8_t layout = it->layout;
+    bool is_plain = (layout & ITEM_CHAINED) == 0;
 
-    return (struct store_hit){
-        .value = is_plain ? (const char *)place + item_key_at(it) + it->key_len : NULL,
-        .cas = it->layout & ITEM_HAS_CAS
+    hit->value = is_plain ? (const char *)place + item_key_at(it) + it->key_len : NULL;
+    hit->cas = layout & ITEM_HAS_CAS
                    ? atomic_load_explicit(item_cas_slot(place), memory_order_relaxed)
-                   : 0,
-        .flags = it->client_flags,
-        .value_len = it->value_len,
-        .class_id = it->class_id,
-        .list = item_list_of(it),
-    };
+                   : 0;
+    hit->flags = it->client_flags;
+    hit->value_len = it->value_len;
+    hit->class_id = it->class_id;
+    hit->list = item_list_of(it);
 }
 
-/* One key, with the lock. Whether there is something to write is decided once: a flush may come
- * meanwhile. */
-static enum store_take
-take_locked(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
-            store_take_fn *take, void *ctx)
-{
-    struct stripe *stripe = table_lock_to_read(&s->table, read->hash);
-    struct item *item = table_find(&s->table, read->key, read->hash);
-    bool writes = item != NULL && !core_is_settled(s, item, now);
-    enum store_status status = item != NULL ? STORE_OK : STORE_MISS;
-    struct store_hit hit;
+/* A look at one key. */
+struct look {
+    enum store_status status;
+    struct store_hit hit;  /* when that is OK */
+    struct stripe *stripe; /* its lock is held; NULL: it is not */
+    struct item *item;     /* with the lock: what was found */
+    bool writes;           /* likewise: what the look has to note */
+};
 
-    if (writes) {
-        seq_write_begin(&stripe->seq);
-        status = core_check(s, item, read->hash, now, &item);
+/* With the lock. Whether there is something to write is decided once: a flush may come meanwhile. */
+static __attribute__((noinline)) void
+look_locked(struct store *s, const struct store_read *read, uint32_t now,
+            struct look *look)
+{
+    struct item *item;
+
+    look->stripe = table_lock_to_read(&s->table, read->hash);
+    item = table_find(&s->table, read->key, read->hash);
+    look->writes = item != NULL && !core_is_settled(s, item, now);
+    look->status = item != NULL ? STORE_OK : STORE_MISS;
+    if (look->writes) {
+        seq_write_begin(&look->stripe->seq);
+        look->status = core_check(s, item, read->hash, now, &item);
     }
-    if (status == STORE_OK) {
-        hit = hit_of(item, item);
-        hit.item = item;
-        status = item_refs(item) <= STORE_REFS_MAX ? STORE_OK : STORE_BUSY;
+    if (look->status == STORE_OK) {
+        describe_hit(&look->hit, item, item);
+        look->hit.item = item;
+        look->hit.seq = NULL;
+        look->status = item_refs(item) <= STORE_REFS_MAX ? STORE_OK : STORE_BUSY;
     }
-    enum store_take taken = take(ctx, i, status, status == STORE_OK ? &hit : NULL);
-    if (status == STORE_OK && likely(taken != STORE_TAKE_STOP)) {
-        if (writes) {
-            core_use(s, item, now);
+    look->item = item;
+}
+
+static __attribute__((noinline)) void
+end_locked(struct store *s, const struct look *look, enum store_take taken, uint32_t now)
+{
+    if (look->status == STORE_OK && likely(taken != STORE_TAKE_STOP)) {
+        if (look->writes) {
+            core_use(s, look->item, now);
         }
         if (taken == STORE_TAKE_HOLD) {
-            item_ref(item);
+            item_ref(look->item);
         }
     }
-    if (writes) {
-        seq_write_end(&stripe->seq);
+    if (look->writes) {
+        seq_write_end(&look->stripe->seq);
     }
-    PTHREAD_OK(pthread_mutex_unlock(&stripe->lock));
-    return taken;
+    PTHREAD_OK(pthread_mutex_unlock(&look->stripe->lock));
 }
 
-/* One key, without. AGAIN or HOLD: it has to be with it. */
-static inline enum store_take
-take_peeked(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
-            store_take_fn *take, void *ctx)
+/* Without. False: it has to be with it. */
+static inline bool
+look_freely(const struct store *s, const struct store_read *read, uint32_t now,
+            struct look *look)
 {
     struct peek p;
-    struct store_hit hit;
 
     if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key)) {
-        return STORE_TAKE_AGAIN;
+        return false;
     }
+    look->stripe = NULL;
+    look->status = STORE_MISS;
     if (p.it == NULL) {
-        return take(ctx, i, STORE_MISS, NULL);
+        return true;
     }
     if (unlikely(!core_is_settled(s, &p.head, now) || p.head.layout & ITEM_CHAINED ||
                  item_refs(&p.head) > STORE_REFS_MAX)) {
-        return STORE_TAKE_AGAIN;
+        return false;
     }
-    hit = hit_of(&p.head, p.it);
-    hit.seq = p.seq;
-    hit.seen = p.seen;
-    return take(ctx, i, STORE_OK, &hit);
+    look->status = STORE_OK;
+    describe_hit(&look->hit, &p.head, p.it);
+    look->hit.item = NULL;
+    look->hit.seq = p.seq;
+    look->hit.seen = p.seen;
+    return true;
 }
 
 unsigned
@@ -218,14 +233,26 @@ store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
             __builtin_prefetch(table_bucket(&s->table, reads[i].hash));
         }
     }
-    for (unsigned i = 0; i < n; i++) {
-        enum store_take taken = take_peeked(s, &reads[i], i, now, take, ctx);
-        if (taken == STORE_TAKE_AGAIN || taken == STORE_TAKE_HOLD) {
-            taken = take_locked(s, &reads[i], i, now, take, ctx);
+    bool has_lock = false;
+    for (unsigned i = 0; i < n;) {
+        struct look look;
+        if (has_lock || unlikely(!look_freely(s, &reads[i], now, &look))) {
+            look_locked(s, &reads[i], now, &look);
+            has_lock = true;
+        }
+        enum store_take taken =
+            take(ctx, i, look.status, look.status == STORE_OK ? &look.hit : NULL);
+        if (unlikely(has_lock)) {
+            end_locked(s, &look, taken, now);
+        } else if (unlikely(taken == STORE_TAKE_AGAIN || taken == STORE_TAKE_HOLD)) {
+            has_lock = true; /* the same again */
+            continue;
         }
         if (unlikely(taken != STORE_TAKEN)) {
             return i + (taken == STORE_TAKE_HOLD);
         }
+        has_lock = false;
+        i++;
     }
     return n;
 }

@@ -287,6 +287,48 @@ check_skim(const char *line, size_t n)
     }
 }
 
+static uint32_t
+count_one_by_one(const char *p, size_t n, bool *are_keys)
+{
+    uint32_t keys = 0;
+    size_t len = 0;
+    *are_keys = true;
+    for (size_t i = 0; i < n; i++) {
+        keys += p[i] != ' ' && len == 0;
+        len = p[i] != ' ' ? len + 1 : 0;
+        *are_keys &= len <= REQ_KEY_MAX;
+    }
+    return keys;
+}
+
+/* Words and blanks of any number, in memory that ends with them. */
+TEST(test_counted_keys)
+{
+    static const unsigned longest[] = {3, 30, REQ_KEY_MAX + 2};
+    struct rng rng = rng_of(12, 1);
+    for (unsigned i = 0; i < 20000; i++) {
+        char text[9000];
+        size_t n = 0;
+        unsigned words = 1 + (unsigned)rng_below(&rng, i % 100 == 0 ? 2000 : 40);
+        while (words-- > 0 && n < 8000) {
+            size_t len = 1 + (size_t)rng_below(&rng, longest[i % ROWS(longest)]);
+            memset(text + n, 'k', len);
+            n += len;
+            do {
+                text[n++] = ' ';
+            } while (rng_below(&rng, 8) == 0);
+        }
+        char *exact = malloc(n);
+        ck_assert_ptr_nonnull(exact);
+        memcpy(exact, text, n);
+        bool are_keys;
+        uint32_t keys, expected = count_one_by_one(text, n, &are_keys);
+        ck_assert_int_eq(ascii_count_keys((struct slice){exact, n}, &keys), are_keys);
+        ck_assert_uint_eq(keys, expected);
+        free(exact);
+    }
+}
+
 TEST_ROWS(test_skim_of_rows, rows, row->line)
 {
     char line[INPUT_MAX];

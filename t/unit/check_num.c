@@ -337,12 +337,24 @@ check_padded(uint64_t value)
     expect(memcmp(dst, expected, n) == 0);
 }
 
+/* In space of NUM_U64_DIGITS bytes, and none behind them. */
+static void
+check_freely(uint64_t value, const char *expected, size_t n)
+{
+    char space[NUM_U64_DIGITS + 1];
+    memset(space, '?', sizeof space);
+    expect(num_put_freely(space, value) == n);
+    expect(memcmp(space, expected, n) == 0);
+    expect(space[NUM_U64_DIGITS] == '?');
+}
+
 static void
 check_round_trip(uint64_t value)
 {
     char expected[32];
     size_t n = (size_t)snprintf(expected, sizeof expected, "%" PRIu64, value);
     expect(n <= NUM_U64_DIGITS);
+    check_freely(value, expected, n);
     char *dst = exact_copy(expected, n);
     memset(dst, '?', n);
     expect(num_put_u64(dst, value) == n);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Cuts lines as most clients write them, one blank between words, while they are looked at for the
+ * first time; of others only ascii_parse can decide. There is a line feed behind what is cut, and
+ * ASCII_CUT_SLACK - 1 bytes behind that may be read. Pure.
+ *
+ *     p = ascii_cut_get(p, end)     "get a b\r\n"
+ *     ascii_cut_key(&p, &key)          ^
+ *     ascii_cut_key(&p, &key)            ^
+ *     ascii_line_end(p, end)               ^
+ */
+#pragma once
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "proto/ascii.h"
+
+#define ASCII_CUT_EACH(b) (UINT64_C(0x0101010101010101) * (b))
+
+/* The first byte that no key of a plain request holds: a blank, an end of line, or another control
+ * character. There is one. Eight bytes at a time: subtracting leaves the high bit of each that
+ * is lower, and of none before the first. */
+static inline const char *
+ascii_word_end(const char *p)
+{
+    for (;;) {
+        uint64_t bytes;
+        memcpy(&bytes, p, sizeof bytes);
+        bytes = le64toh(bytes);
+        uint64_t low = (bytes - ASCII_CUT_EACH('!')) & ~bytes & ASCII_CUT_EACH(0x80);
+        if (low != 0) {
+            return p + __builtin_ctzll(low) / 8;
+        }
+        p += sizeof bytes;
+    }
+}
+
+/* Behind the verb of a "get", at the blank; NULL: it is none. */
+static inline const char *
+ascii_cut_get(const char *p, const char *end)
+{
+    return end - p > 4 && memcmp(p, "get ", 4) == 0 ? p + 3 : NULL;
+}
+
+/* The next key, with the blank in front of it. False, and *p as it was: there is none, or a bad one. */
+static inline bool
+ascii_cut_key(const char **p, struct slice *key)
+{
+    if (**p != ' ') {
+        return false;
+    }
+    const char *begin = *p + 1;
+    const char *end = ascii_word_end(begin);
+    *key = (struct slice){begin, (size_t)(end - begin)};
+    if (unlikely(key->len - 1 >= REQ_KEY_MAX)) {
+        return false;
+    }
+    *p = end;
+    return true;
+}
+
+/* Where the next line begins; NULL: this one does not end at p, or not in front of `end`. */
+static inline const char *
+ascii_line_end(const char *p, const char *end)
+{
+    p += *p == '\r';
+    return p < end && *p == '\n' ? p + 1 : NULL;
+}
