@@ -42,19 +42,6 @@ must_check bool num_may_be_port(const char *p, size_t n);
 /* Writes the digits without terminator, at most NUM_U64_DIGITS of them; returns how many. */
 size_t num_put_u64(char *dst, uint64_t value);
 
-/* Side by side in one word, the first digit lowest: two fours, of each two pairs, of each two
- * digits, all of a kind divided at once by multiplying with 2^20/100 and 2^10/10, rounded up so
- * little that it makes no difference below 10^4 and 10^2. */
-static inline uint64_t
-num_eight_digits(uint64_t value)
-{
-    uint64_t fours = value / 10000 | (value % 10000) << 32;
-    uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
-    uint64_t pairs = hundreds | (fours - hundreds * 100) << 16;
-    uint64_t tens = (pairs * 103 >> 10) & UINT64_C(0x000f000f000f000f);
-    return tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
-}
-
 /* The same into space of NUM_U64_DIGITS bytes, all of which it may write to. Most numbers are short:
  * these as four digits side by side, without those in front. */
 static inline size_t
@@ -75,6 +62,19 @@ num_put_freely(char *dst, uint64_t value)
     uint32_t text = htole32((digits | UINT32_C(0x30303030)) >> 8 * zeros);
     memcpy(dst, &text, sizeof text);
     return sizeof text - zeros;
+}
+
+/* Side by side in one word, the first digit lowest: two fours, of each two pairs, of each two
+ * digits, all of a kind divided at once by multiplying with 2^20/100 and 2^10/10, rounded up so
+ * little that it makes no difference below 10^4 and 10^2. */
+static inline uint64_t
+num_eight_digits(uint64_t value)
+{
+    uint64_t fours = value / 10000 | (value % 10000) << 32;
+    uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
+    uint64_t pairs = hundreds | (fours - hundreds * 100) << 16;
+    uint64_t tens = (pairs * 103 >> 10) & UINT64_C(0x000f000f000f000f);
+    return tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
 }
 
 /* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */
