@@ -345,6 +345,7 @@ run_window(struct event_loop *l)
         if (!is_idle) {
             flush_all(l);
         }
+        sender_count_prompt(&l->sender);
         is_idle = wait_for_due(l, now) && is_idle;
         nsec_t before = now;
         now = drive_now(d);
@@ -386,6 +387,7 @@ drain(struct event_loop *l)
         hold(l, now, NULL); /* the next request waits for it */
     }
     count_strays(l);
+    sender_count_prompt(&l->sender);
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
@@ -423,7 +425,7 @@ event_loop_init(struct event_loop *l, const struct drive_conf *conf, struct lset
         l->sources = source_deferred_create(d, &l->sender);
         l->sources->next = l->source;
     }
-    l->receiver = (struct receiver){.d = d, .sender = &l->sender, .sources = l->sources};
+    receiver_init(&l->receiver, d, &l->sender, l->sources);
 }
 
 void
