@@ -7,10 +7,6 @@
 #define TICK_MS 50
 /* Before the begin of the window: polls, not sleeps. */
 #define BEGIN_NEAR (5 * NSEC_PER_MSEC)
-/* A real-time thread that never sleeps takes the CPU from all others on it; the kernel then
- * takes it back for 50 ms of each second. A sleep until the next request at this interval prevents
- * it, short as it may be. */
-#define GIVE_WAY (200 * NSEC_PER_USEC)
 
 /* ---- connections ---------------------------------------------------------------------- */
 
@@ -251,9 +247,12 @@ next_due(const struct event_loop *l, nsec_t now)
 }
 
 static bool
-gives_way(const struct event_loop *l, nsec_t now)
+gives_way(struct event_loop *l, nsec_t now)
 {
-    return l->drive.conf.gives_way && now - l->slept_at >= GIVE_WAY;
+    if (l->drive.conf.gives_way && now - l->way.at >= GIVE_WAY_LOOK) {
+        give_way_look(&l->way, clock_of_thread(), now);
+    }
+    return give_way_is_owed(&l->way);
 }
 
 /* Sleeps until shortly before something is due, polls from then on. True when it polled and
@@ -267,7 +266,6 @@ wait_for_due(struct event_loop *l, nsec_t now)
     bool polls = (is_near || now - l->heard_at < conf->busy_poll) && !gives_way(l, now);
     if (!polls) {
         lset_wake_at(l->drive.set, is_near ? due : due - conf->spin);
-        l->slept_at = now;
     }
     unsigned events = poll_events(l, polls ? 0 : TICK_MS);
     l->heard_at = events > 0 ? now : l->heard_at;
@@ -345,6 +343,7 @@ run_window(struct event_loop *l)
         if (!is_idle) {
             flush_all(l);
         }
+        sender_count_prompt(&l->sender);
         is_idle = wait_for_due(l, now) && is_idle;
         nsec_t before = now;
         now = drive_now(d);
@@ -386,6 +385,7 @@ drain(struct event_loop *l)
         hold(l, now, NULL); /* the next request waits for it */
     }
     count_strays(l);
+    sender_count_prompt(&l->sender);
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
@@ -423,7 +423,7 @@ event_loop_init(struct event_loop *l, const struct drive_conf *conf, struct lset
         l->sources = source_deferred_create(d, &l->sender);
         l->sources->next = l->source;
     }
-    l->receiver = (struct receiver){.d = d, .sender = &l->sender, .sources = l->sources};
+    receiver_init(&l->receiver, d, &l->sender, l->sources);
 }
 
 void
@@ -446,7 +446,8 @@ event_loop_run(struct event_loop *l, const struct drive_window *window)
     nsec_t now;
     d->window = *window;
     l->next_tick = window->begin + TICK;
-    l->heard_at = l->slept_at = window->begin;
+    l->heard_at = window->begin;
+    l->way = (struct give_way){.at = drive_now(d), .cpu = clock_of_thread()};
     if (l->source->ops->begin != NULL) {
         l->source->ops->begin(l->source);
     }

@@ -25,7 +25,7 @@ struct event_loop {
 
     nsec_t next_tick;
     nsec_t heard_at; /* when events came last */
-    nsec_t slept_at; /* when it slept last */
+    struct give_way way;
     bool is_timed;
     nsec_t timed_from, idle; /* idle: polled, and nothing came */
     struct cost cost_from;

@@ -40,8 +40,14 @@ generator_init(struct generator *g, const struct generator_conf *conf)
     must(conf->threads > 0);
     rng_init(&g->rng, conf->seed, conf->stream);
     g->once = rng_mix(conf->seed, 0, PURPOSE_ONCE) % WORKLOAD_KEYS_END;
-    g->keys = alloc_zeroed(conf->workload->keys_max, sizeof *g->keys);
-    g->servers = alloc_zeroed(conf->workload->keys_max, sizeof *g->servers);
+    const struct workload *w = conf->workload;
+    const struct workload_conf *c = &w->conf;
+    g->keys = alloc_zeroed(w->keys_max, sizeof *g->keys);
+    g->servers = alloc_zeroed(w->keys_max, sizeof *g->servers);
+    g->is_plain = c->mix.count == 1 && c->mix.rows[0].verb == MIX_GET &&
+                  w->getcount == 1 && !w->has_odds && (c->verify <= 0 || c->verify >= 1);
+    g->plain = (struct request){
+        .verb = CODEC_GET, .keys = g->keys, .count = 1, .is_verified = c->verify >= 1};
 }
 
 void
@@ -162,6 +168,11 @@ choose_verified(struct generator *g)
 static void
 draw(struct generator *g, struct request *request)
 {
+    if (likely(g->is_plain)) {
+        *request = g->plain;
+        g->keys[0] = workload_slide(g->w, choose_key(g), g->drift);
+        return;
+    }
     enum mix_verb verb = choose_verb(g);
     *request = (struct request){
         .verb = wire[verb].verb,

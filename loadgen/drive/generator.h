@@ -27,6 +27,8 @@ struct generator {
     uint64_t once_given;         /* how many of these it has had */
     uint64_t drift;              /* records replaced since the run began */
     uint64_t *keys;              /* of the get being made */
+    bool is_plain;               /* all requests are this one, with another key: */
+    struct request plain;
     /* Of several servers: the request being handed out. NULL, 0: none. */
     const struct shard *shard;
     unsigned *servers; /* of its keys, each server's together */

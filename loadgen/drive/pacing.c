@@ -9,6 +9,17 @@
 #include "base/must.h"
 
 void
+give_way_look(struct give_way *g, nsec_t cpu, nsec_t now)
+{
+    int64_t used = (int64_t)(cpu - g->cpu), passed = (int64_t)(now - g->at);
+    g->owed += used - (passed - passed / GIVE_WAY_SHARE);
+    int64_t most = GIVE_WAY_AHEAD;
+    g->owed = g->owed < -most ? -most : g->owed > most ? most : g->owed;
+    g->at = now;
+    g->cpu = cpu;
+}
+
+void
 pacer_init(struct pacer *p, double rate)
 {
     must(rate >= 0);

@@ -45,6 +45,32 @@ nsec_t cap_spend(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t now);
 nsec_t cap_throttle(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end,
                     const atomic_bool *stop);
 
+/* ---- giving way -------------------------------------------------------------------- */
+
+/* From a real-time thread that leaves less than a twentieth of its CPU the kernel takes it, for
+ * 50 ms of each second. So it sleeps a twelfth of the time; one that does so anyhow, between
+ * requests, is never made to. */
+#define GIVE_WAY_SHARE 12
+/* What it slept beyond that counts for later up to this much, of a second that is mostly polled
+ * enough is left still; and so much it owes at most, when it had no time to sleep. */
+#define GIVE_WAY_AHEAD (20 * NSEC_PER_MSEC)
+/* How often that is looked at. */
+#define GIVE_WAY_LOOK NSEC_PER_MSEC
+
+struct give_way {
+    nsec_t at, cpu; /* at the last look */
+    int64_t owed;   /* to be slept; below 0: ahead */
+};
+
+/* So much time on the CPU had the thread by now. */
+void give_way_look(struct give_way *g, nsec_t cpu, nsec_t now);
+
+static inline bool
+give_way_is_owed(const struct give_way *g)
+{
+    return g->owed > 0;
+}
+
 /* ---- pacing ------------------------------------------------------------------------ */
 
 /* A request that could not be sent for this long is late. */

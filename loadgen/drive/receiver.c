@@ -3,39 +3,73 @@
  */
 #include "loadgen/drive/receiver.h"
 
+/* n replies like this one, in the window of what is completed. */
 static void
-count_good(struct drive *d, const struct lconn *c, const struct reply_done *done,
-           nsec_t now)
+count_done(struct counters *k, const struct reply_done *done, unsigned n)
 {
     bool reads = codec_is_get(done->op.verb);
-    enum counters_verb verb = reads ? COUNTERS_READ : COUNTERS_UPDATE;
+    ctr_add(&k->done[reads ? COUNTERS_READ : COUNTERS_UPDATE], n);
+    ctr_add(&k->ops[done->op.verb], n);
+    ctr_add(&k->no_effect[done->op.verb], done->has_effect ? 0 : n);
+    if (reads) {
+        ctr_add(&k->keys, (uint64_t)done->op.keys * n);
+        ctr_add(&k->hits, (uint64_t)done->hits * n);
+    } else {
+        ctr_add(&k->filled, done->op.is_fill && done->has_effect ? n : 0);
+    }
+}
+
+/* n good replies that count alike, the last of which is this one. */
+static void
+count_good(const struct receiver *r, const struct lconn *c, const struct reply_done *done,
+           unsigned n, nsec_t now)
+{
+    struct drive *d = r->d;
+    const struct request_op *op = &done->op;
+    if (n == 0) {
+        return;
+    }
+    sender_answered(r->sender, n, now);
+    ctr_add(&d->counters->answered, n);
     if (drive_measures(d, now)) {
-        ctr_add(&d->counters->done[verb], 1);
-        ctr_add(&d->counters->ops[done->op.verb], 1);
-        ctr_add(&d->counters->no_effect[done->op.verb], done->has_effect ? 0 : 1);
-        if (verb == COUNTERS_READ) {
-            ctr_add(&d->counters->keys, done->op.keys);
-            ctr_add(&d->counters->hits, done->hits);
-        } else {
-            ctr_add(&d->counters->filled, done->op.is_fill && done->has_effect ? 1 : 0);
-        }
+        count_done(d->counters, done, n);
     }
-    if (drive_measures(d, done->op.intended)) {
-        counters_good(d->counters, verb, now - done->op.intended, now - done->op.issued);
+    if (drive_measures(d, op->intended)) {
+        bool reads = codec_is_get(op->verb);
+        counters_good(d->counters, reads ? COUNTERS_READ : COUNTERS_UPDATE,
+                      now - op->intended, now - op->issued, n);
         if (unlikely(d->conf.by_size) && reads) {
-            counters_sized(d->counters, done->value_bytes, now - done->op.intended);
+            counters_sized(d->counters, done->value_bytes, now - op->intended, n);
         }
-        if (unlikely(c->stamps != NULL)) {
-            nsec_t between;
-            if (stamps_between(c->stamps, done->op.begin, &between)) {
-                hist_record(d->counters->wire, between);
-            }
-        }
-        samples_add(
-            d->samples, done->op.intended - d->window.start,
-            now - (d->conf.from == FROM_ISSUE ? done->op.issued : done->op.intended));
-        evenness_log_record(d->evenness, drive_index(d, c), now - done->op.issued);
+        evenness_log_record(d->evenness, drive_index(d, c), now - op->issued, n);
     }
+}
+
+/* Requests of one time, as those of one system call are, with like replies. */
+static inline bool
+counts_alike(const struct reply_done *a, const struct reply_done *b)
+{
+    return a->op.issued == b->op.issued && a->op.intended == b->op.intended &&
+           a->op.verb == b->op.verb && a->op.keys == b->op.keys && a->hits == b->hits &&
+           a->value_bytes == b->value_bytes && a->has_effect == b->has_effect &&
+           a->op.is_fill == b->op.is_fill;
+}
+
+/* What is kept of each request, where that is wanted. */
+static void
+keep(const struct drive *d, const struct lconn *c, const struct reply_done *done,
+     nsec_t now)
+{
+    const struct request_op *op = &done->op;
+    nsec_t between;
+    if (!drive_measures(d, op->intended)) {
+        return;
+    }
+    if (c->stamps != NULL && stamps_between(c->stamps, op->begin, &between)) {
+        hist_record(d->counters->wire, between);
+    }
+    samples_add(d->samples, op->intended - d->window.start,
+                now - (d->conf.from == FROM_ISSUE ? op->issued : op->intended));
 }
 
 static enum counters_error
@@ -55,10 +89,9 @@ error_of(const struct reply_done *done)
                                                : COUNTERS_SERVER_ERROR;
 }
 
-static inline void
+static void
 tell(const struct receiver *r, struct lconn *c, const struct request_op *op, nsec_t now)
 {
-    sender_answered(r->sender, op, now);
     for (struct source *s = r->sources; s != NULL; s = s->next) {
         if (s->ops->answered != NULL) {
             s->ops->answered(s, c, op, now);
@@ -66,7 +99,8 @@ tell(const struct receiver *r, struct lconn *c, const struct request_op *op, nse
     }
 }
 
-static void
+/* All but counting good ones. */
+static inline void
 take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
             nsec_t now)
 {
@@ -74,12 +108,62 @@ take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
     if (unlikely(done->op.issued == 0) && done->op.verb != CODEC_AUTH) {
         sender_issued(r->sender, &done->op, c->count + 1, now); /* before all was sent */
     }
-    tell(r, c, &done->op, now);
-    if (done->outcome == REPLY_GOOD) {
-        ctr_add(&d->counters->answered, 1);
-        count_good(d, c, done, now);
-    } else {
+    if (unlikely(r->tells)) {
+        tell(r, c, &done->op, now);
+    }
+    if (unlikely(done->outcome != REPLY_GOOD)) {
+        sender_answered(r->sender, done->op.verb != CODEC_AUTH ? 1 : 0, now);
         ctr_add(&d->counters->errors[error_of(done)], 1);
+    } else if (unlikely(c->stamps != NULL || d->samples->all != NULL)) {
+        keep(d, c, done, now);
+    }
+}
+
+/* Takes the answers in what came. */
+static enum receiver_end
+take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes *in,
+             nsec_t now)
+{
+    struct reply_done two[2], *done = &two[0], *last = &two[1];
+    enum receiver_end end = RECEIVER_GOES_ON;
+    unsigned n = 0; /* good ones like the last that are not counted yet */
+    size_t taken = 0;
+    do { /* once also with nothing: a datagram without a reply ends its request */
+        lconn_parse(c, r->d->w, in->p + taken, in->len - taken, done);
+        if (done->outcome == REPLY_MORE) {
+            break;
+        }
+        if (done->outcome == REPLY_BROKEN) {
+            end = RECEIVER_DESYNC;
+            break;
+        }
+        take_answer(r, c, done, now);
+        if (unlikely(done->is_last)) {
+            end = RECEIVER_CLOSED;
+        }
+        taken += done->taken;
+        if (likely(done->outcome == REPLY_GOOD)) {
+            if (n > 0 && !counts_alike(done, last)) {
+                count_good(r, c, last, n, now);
+                n = 0;
+            }
+            struct reply_done *free_one = last;
+            last = done;
+            done = free_one;
+            n++;
+        }
+    } while (taken < in->len && end == RECEIVER_GOES_ON);
+    count_good(r, c, last, n, now);
+    return end;
+}
+
+void
+receiver_init(struct receiver *r, struct drive *d, struct sender *sender,
+              struct source *sources)
+{
+    *r = (struct receiver){.d = d, .sender = sender, .sources = sources};
+    for (const struct source *s = sources; s != NULL; s = s->next) {
+        r->tells |= s->ops->answered != NULL && !s->is_deaf;
     }
 }
 
@@ -88,7 +172,6 @@ receiver_receive(struct receiver *r, struct lconn *c, nsec_t *at)
 {
     struct drive *d = r->d;
     struct lset_bytes in;
-    struct reply_done done;
     enum lset_input input = lset_receive(d->set, c, &in);
     nsec_t now = drive_now(d);
     *at = now;
@@ -101,22 +184,7 @@ receiver_receive(struct receiver *r, struct lconn *c, nsec_t *at)
     r->sender->moved_bytes += in.len;
     c->backoff = 0; /* it serves again */
     c->read_at = now;
-    size_t taken = 0;
-    do { /* once also with nothing: a datagram without a reply ends its request */
-        lconn_parse(c, d->w, in.p + taken, in.len - taken, &done);
-        if (done.outcome == REPLY_MORE) {
-            break;
-        }
-        if (done.outcome == REPLY_BROKEN) {
-            return RECEIVER_DESYNC;
-        }
-        take_answer(r, c, &done, now);
-        if (unlikely(done.is_last)) {
-            return RECEIVER_CLOSED;
-        }
-        taken += done.taken;
-    } while (taken < in.len);
-    return RECEIVER_GOES_ON;
+    return take_answers(r, c, &in, now);
 }
 
 bool
@@ -131,6 +199,7 @@ receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now)
         has_lost = true;
         ctr_add(&d->counters->errors[COUNTERS_TIMEOUT], 1);
         drive_give_up(d, &d->counters->lost, op.intended, now);
+        sender_answered(r->sender, 1, now);
         tell(r, c, &op, now); /* its user goes on */
     }
     return has_lost;

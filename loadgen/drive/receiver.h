@@ -11,7 +11,11 @@ struct receiver {
     struct drive *d;
     struct sender *sender;
     struct source *sources; /* all of them */
+    bool tells;             /* one of them wants to hear of answers */
 };
+
+void receiver_init(struct receiver *r, struct drive *d, struct sender *sender,
+                   struct source *sources);
 
 /* What became of a connection. */
 enum receiver_end {

@@ -36,10 +36,16 @@ sender_push_followups(struct sender *s, struct lconn *c, nsec_t now)
     return c->count != before;
 }
 
-/* All of it was sent, but for its entry as offered and sent in a closed loop, which has no other
- * intention than to send it now: true then, when it counts. */
-static bool
-issue(struct sender *s, struct request_op *op, unsigned outstanding, nsec_t now)
+enum issued {
+    ISSUED_UNMEASURED,
+    ISSUED_PLANNED,
+    ISSUED_PROMPT, /* in a closed loop, which has no other intention than to send it now */
+};
+
+/* All of it was sent. What it has in common with others is for the caller: how many are
+ * outstanding, and of a prompt one that it was offered and sent. */
+static inline enum issued
+issue(struct sender *s, struct request_op *op, nsec_t now)
 {
     struct drive *d = s->d;
     op->issued = now;
@@ -47,25 +53,24 @@ issue(struct sender *s, struct request_op *op, unsigned outstanding, nsec_t now)
     bool is_prompt = op->intended == 0;
     op->intended = is_prompt ? now : op->intended;
     if (!drive_measures(d, op->intended)) {
-        return false;
+        return ISSUED_UNMEASURED;
     }
-    hist_record(d->counters->outstanding, outstanding);
     if (op->tag != TAG_NONE) {
         gaps_note(&s->issued, d->counters->gaps_issued, now);
     }
     if (!is_prompt) {
         counters_sent(d->counters, now - op->intended, 1);
     }
-    return is_prompt;
+    return is_prompt ? ISSUED_PROMPT : ISSUED_PLANNED;
 }
 
-/* So many requests were sent when they were meant to be. */
-static void
-count_prompt(struct sender *s, unsigned n)
+void
+sender_count_prompt(struct sender *s)
 {
-    if (n > 0) {
-        ctr_add(&s->d->counters->offered, n);
-        counters_sent(s->d->counters, 0, n);
+    if (s->prompt > 0) {
+        ctr_add(&s->d->counters->offered, s->prompt);
+        counters_sent(s->d->counters, 0, s->prompt);
+        s->prompt = 0;
     }
 }
 
@@ -73,7 +78,10 @@ void
 sender_issued(struct sender *s, struct request_op *op, unsigned outstanding, nsec_t now)
 {
     sender_pass_time(s, now);
-    count_prompt(s, issue(s, op, outstanding, now) ? 1 : 0);
+    enum issued issued = issue(s, op, now);
+    s->prompt += issued == ISSUED_PROMPT ? 1 : 0;
+    hist_record_row(s->d->counters->outstanding, outstanding,
+                    issued != ISSUED_UNMEASURED ? 1 : 0);
 }
 
 bool
@@ -83,12 +91,21 @@ sender_flush(struct sender *s, struct lconn *c)
     size_t sent;
     nsec_t now = drive_now(d);
     bool is_up = lset_flush(d->set, c, now, &sent);
-    unsigned before = c->count - c->fresh - c->issued, prompt = 0;
+    unsigned outstanding = c->count - c->fresh - c->issued + 1;
+    unsigned row = 0; /* of those before this one all were measured */
+    struct hist *h = d->counters->outstanding;
     sender_pass_time(s, now);
     for (unsigned i = 0; i < c->issued; i++) {
-        prompt += issue(s, lconn_issued_op(c, i), before + i + 1, now) ? 1 : 0;
+        enum issued issued = issue(s, lconn_issued_op(c, i), now);
+        s->prompt += issued == ISSUED_PROMPT ? 1 : 0;
+        row++;
+        if (unlikely(issued == ISSUED_UNMEASURED)) {
+            hist_record_row(h, outstanding, row - 1);
+            outstanding += row;
+            row = 0;
+        }
     }
-    count_prompt(s, prompt);
+    hist_record_row(h, outstanding, row);
     if (drive_measures(d, now)) {
         ctr_add(&d->counters->tx_bytes, sent);
     }

@@ -21,6 +21,7 @@ struct sender {
     struct drive *d;
     unsigned outstanding; /* requests given to connections and not answered */
     unsigned deferred;    /* that are to follow from answers at their time */
+    unsigned prompt;      /* sent when they were meant to be, and not counted yet */
     struct gaps issued;
     struct little little;
     struct lconn **dirty; /* with output not flushed */
@@ -72,6 +73,8 @@ must_check bool sender_flush(struct sender *s, struct lconn *c);
 /* The request is answered before its system call has ended: it counts as sent now. */
 void sender_issued(struct sender *s, struct request_op *op, unsigned outstanding,
                    nsec_t now);
+/* Counts what was sent when it was meant to be: once in a pass of the loop, and at its end. */
+void sender_count_prompt(struct sender *s);
 /* Until now as many were on their way as s->little.count. */
 static inline void
 sender_pass_time(struct sender *s, nsec_t now)
@@ -80,15 +83,13 @@ sender_pass_time(struct sender *s, nsec_t now)
     ctr_add(&s->d->counters->on_their_way,
             little_pass(&s->little, w->start, w->end, now));
 }
-/* It is answered, whatever with, or given up. */
+/* n of them are answered, whatever with, or given up. */
 static inline void
-sender_answered(struct sender *s, const struct request_op *op, nsec_t now)
+sender_answered(struct sender *s, unsigned n, nsec_t now)
 {
-    if (likely(op->verb != CODEC_AUTH)) {
-        s->outstanding--;
-        sender_pass_time(s, now);
-        s->little.count--;
-    }
+    s->outstanding -= n;
+    sender_pass_time(s, now);
+    s->little.count -= n;
 }
 /* All that is on its way on c will not be answered; `sent` counts those that were sent. */
 void sender_forget(struct sender *s, struct lconn *c, ctr_t *sent, nsec_t now);

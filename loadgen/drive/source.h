@@ -62,6 +62,7 @@ struct source {
     struct source *next; /* the other one that the loop asks; NULL: none */
     bool
         flushes_at_once; /* what push gives out goes before the next event is looked at */
+    bool is_deaf; /* its `answered` would do nothing in this run: no user of it thinks */
 };
 
 /* One each source file. */

@@ -141,6 +141,7 @@ source_closed_create(struct drive *d, struct sender *sender)
         .d = d,
         .sender = sender,
         .flushes_at_once = !is_shared,
+        .is_deaf = !traffic_thinks(&d->conf.traffic),
     };
     drive_generator_init(d, &closed->generator);
     rooms_init(&closed->rooms, sender);

@@ -304,7 +304,12 @@ source_open_create(struct drive *d, struct sender *sender)
                      (d->conf.thread < t->max_outstanding % threads ? 1 : 0);
     struct arrivals_conf arrivals = arrivals_of(d);
     struct open *o = alloc_zeroed(1, sizeof *o);
-    o->base = (struct source){.ops = &ops, .d = d, .sender = sender};
+    o->base = (struct source){
+        .ops = &ops,
+        .d = d,
+        .sender = sender,
+        .is_deaf = t->mode != TRAFFIC_PARTLY && !traffic_thinks(t),
+    };
     o->next = ALARMS_NEVER;
     o->intended.each = sender->issued.each;
     o->pacing.late = t->late;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define TEXT_MAX 128
 
 /* Time on the CPU, time waited for one, slices; kernels without schedstats say 0. */
@@ -30,10 +32,7 @@ waited(void)
 struct cost
 cost_now(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (struct cost){.cpu_s = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9,
-                         .wait_s = waited()};
+    return (struct cost){.cpu_s = (double)clock_of_thread() / 1e9, .wait_s = waited()};
 }
 
 /* ---- steal ------------------------------------------------------------------------- */

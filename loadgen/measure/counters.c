@@ -68,23 +68,23 @@ counters_sent(struct counters *t, nsec_t lag, unsigned n)
 
 void
 counters_good(struct counters *t, enum counters_verb verb, nsec_t from_intended,
-              nsec_t from_issue)
+              nsec_t from_issue, unsigned n)
 {
-    ctr_add(&t->good, 1);
+    ctr_add(&t->good, n);
     struct hist *intended = t->latency[FROM_INTENDED][verb];
     struct hist *issue = t->latency[FROM_ISSUE][verb];
     if (from_intended == from_issue) { /* as in every closed loop */
-        hist_record_both(intended, issue, from_issue);
+        hist_record_both(intended, issue, from_issue, n);
     } else {
-        hist_record(intended, from_intended);
-        hist_record(issue, from_issue);
+        hist_record_n(intended, from_intended, n);
+        hist_record_n(issue, from_issue, n);
     }
 }
 
 void
-counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended)
+counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended, unsigned n)
 {
-    hist_record(t->sizes[size_class_of(bytes)], from_intended);
+    hist_record_n(t->sizes[size_class_of(bytes)], from_intended, n);
 }
 
 void

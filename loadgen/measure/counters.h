@@ -124,11 +124,11 @@ void counters_reset(struct counters *t);
 
 /* n requests of the window were given to the kernel, so long after they were meant to be. */
 void counters_sent(struct counters *t, nsec_t lag, unsigned n);
-/* It was answered without error. */
+/* n of them were answered without error. */
 void counters_good(struct counters *t, enum counters_verb verb, nsec_t from_intended,
-                   nsec_t from_issue);
-/* It was a get, and brought values of so many bytes. */
-void counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended);
+                   nsec_t from_issue, unsigned n);
+/* They were gets, and each brought values of so many bytes. */
+void counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended, unsigned n);
 /* It will never be answered; `which` is the counter of the reason. */
 void counters_censored(struct counters *t, ctr_t *which, nsec_t waited);
 

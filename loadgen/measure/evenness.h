@@ -32,10 +32,10 @@ void evenness_log_fini(struct evenness_log *l);
 void evenness_log_reset(struct evenness_log *l);
 
 static inline void
-evenness_log_record(struct evenness_log *l, unsigned conn, uint64_t ns)
+evenness_log_record(struct evenness_log *l, unsigned conn, uint64_t ns, unsigned n)
 {
     if (likely(conn < l->len)) {
-        hist_record(l->conns[conn], ns);
+        hist_record_n(l->conns[conn], ns, n);
     }
 }
 

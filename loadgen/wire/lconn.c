@@ -215,6 +215,13 @@ static void
 stamp(struct lconn *c, nsec_t now)
 {
     uint64_t sent = bytes_sent(c);
+    if (likely(sent == c->put)) {
+        for (unsigned i = c->count - c->fresh; i < c->count; i++) {
+            c->ops[slot(c, i)].issued = now;
+        }
+        c->issued += c->fresh;
+        c->fresh = 0;
+    }
     while (c->fresh > 0) {
         unsigned i = c->count - c->fresh;
         uint64_t end = c->fresh > 1 ? c->ops[slot(c, i + 1)].begin : c->put;

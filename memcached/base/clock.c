@@ -24,12 +24,24 @@ wall_seconds(void)
     return ts.tv_sec;
 }
 
+static inline nsec_t
+read_clock(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec;
+}
+
 nsec_t
 clock_now(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+nsec_t
+clock_of_thread(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int64_t

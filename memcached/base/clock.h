@@ -19,6 +19,8 @@ typedef uint64_t nsec_t; /* nanoseconds of CLOCK_MONOTONIC */
 #define CLOCK_REL_START 62
 
 nsec_t clock_now(void);
+/* The time that the calling thread has been on a CPU. */
+nsec_t clock_of_thread(void);
 /* So many seconds, from 0 on. */
 static inline nsec_t
 clock_seconds(double seconds)

@@ -174,17 +174,40 @@ hist_record(struct hist *h, uint64_t value)
 }
 
 void
-hist_record_both(struct hist *a, struct hist *b, uint64_t value)
+hist_record_both(struct hist *a, struct hist *b, uint64_t value, uint64_t n)
 {
     must(a->sub_bits == b->sub_bits && a->max_value == b->max_value);
-    if (unlikely(value > a->max_value)) {
-        record(a, value, 1);
-        record(b, value, 1);
+    if (unlikely(value > a->max_value || n == 0)) {
+        hist_record_n(a, value, n);
+        hist_record_n(b, value, n);
         return;
     }
     uint32_t at = bucket_of(a, value);
-    put(a, at, value, 1);
-    put(b, at, value, 1);
+    put(a, at, value, n);
+    put(b, at, value, n);
+}
+
+/* Of values that are their buckets' numbers. */
+void
+hist_record_row(struct hist *h, uint64_t first, uint64_t n)
+{
+    uint64_t last = first + n - 1;
+    if (n < 2 || last > h->exact || last > h->max_value) {
+        for (; n > 0; n--) {
+            hist_record(h, first++);
+        }
+        return;
+    }
+    double sum = (double)(first + last) * (double)n / 2, squares = 0;
+    for (uint64_t v = first; v <= last; v++) {
+        ctr_add(&h->bucket[v], 1);
+        squares += (double)(v * v);
+    }
+    ctr_add(&h->count, n);
+    add_double(&h->sum, sum);
+    add_double(&h->sum_squares, squares);
+    widen(h, first, last);
+    use(h, (uint32_t)first, (uint32_t)last + 1);
 }
 
 void

@@ -25,9 +25,11 @@ struct hist *hist_create(unsigned sub_bits, uint64_t max_value);
 void hist_destroy(struct hist **h);
 
 void hist_record(struct hist *h, uint64_t value);
-/* Into each of two of the same sub_bits and max_value. */
-void hist_record_both(struct hist *a, struct hist *b, uint64_t value);
 void hist_record_n(struct hist *h, uint64_t value, uint64_t n);
+/* The same into each of two of the same sub_bits and max_value. */
+void hist_record_both(struct hist *a, struct hist *b, uint64_t value, uint64_t n);
+/* n values, each 1 above the one before. */
+void hist_record_row(struct hist *h, uint64_t first, uint64_t n);
 /* Owner's thread only. */
 void hist_reset(struct hist *h);
 

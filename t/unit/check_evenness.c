@@ -21,7 +21,7 @@ set_up(void)
     /* 100, 200, 300 requests of 10 us, then 400 of 1 ms; the last has none. */
     for (unsigned i = 0; i < 4; i++) {
         for (unsigned n = 0; n < (i + 1) * 100; n++) {
-            evenness_log_record(&log_, i, i == 3 ? 1000000 : 10000);
+            evenness_log_record(&log_, i, i == 3 ? 1000000 : 10000, 1);
         }
     }
 }
@@ -75,7 +75,7 @@ TEST(test_nothing)
     log_.server[1] = log_.server[3] = 0;
     evenness_add(s, &log_);
     ck_assert_uint_eq(s->conns_len, 0);
-    evenness_log_record(&log_, CONNS, 1); /* one too many is not looked at */
+    evenness_log_record(&log_, CONNS, 1, 1); /* one too many is not looked at */
     evenness_add(s, &log_);
     ck_assert_uint_eq(s->conns_len, 0);
     evenness_destroy(&s);

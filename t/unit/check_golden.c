@@ -35,8 +35,8 @@ count_requests(struct result *r, unsigned n)
         hist_record(t->gaps_intended, 100 * NSEC_PER_USEC);
         hist_record(t->gaps_issued, (90 + i % 20) * NSEC_PER_USEC);
         hist_record(t->wire, issue / 2);
-        counters_good(t, verb, issue + lag, issue);
-        counters_sized(t, 40U << i % 9, issue + lag);
+        counters_good(t, verb, issue + lag, issue, 1);
+        counters_sized(t, 40U << i % 9, issue + lag, 1);
         ctr_add(&t->done[verb], 1);
         ctr_add(&t->on_their_way, issue);
     }
@@ -86,7 +86,7 @@ make_evenness(struct result *r)
     evenness_log_init(&log, 4);
     for (unsigned i = 0; i < 400; i++) {
         log.server[i % 4] = i % 2;
-        evenness_log_record(&log, i % 4, (i % 4 + 1) * (50 + i % 9) * NSEC_PER_USEC);
+        evenness_log_record(&log, i % 4, (i % 4 + 1) * (50 + i % 9) * NSEC_PER_USEC, 1);
     }
     evenness_add(r->evenness, &log);
     evenness_log_fini(&log);

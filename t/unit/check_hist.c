@@ -121,6 +121,24 @@ TEST(test_few_values)
     ck_assert_double_eq_tol(hist_mean(h), (1000003 + 15) / 4.0, 1e-6);
 }
 
+static void
+check_same(const struct hist *a, const struct hist *b)
+{
+    ck_assert_uint_eq(hist_count(a), hist_count(b));
+    ck_assert_uint_eq(hist_overflow(a), hist_overflow(b));
+    ck_assert_uint_eq(hist_min(a), hist_min(b));
+    ck_assert_uint_eq(hist_max(a), hist_max(b));
+    ck_assert_double_eq_tol(hist_mean(a), hist_mean(b), hist_mean(b) * 1e-9 + 1e-9);
+    ck_assert_double_eq_tol(hist_stddev(a), hist_stddev(b), hist_stddev(b) * 1e-9 + 1e-9);
+    uint32_t at_a = 0, at_b = 0;
+    uint64_t x[3], y[3];
+    while (hist_next(b, &at_b, &y[0], &y[1], &y[2])) {
+        ck_assert(hist_next(a, &at_a, &x[0], &x[1], &x[2]));
+        ck_assert_mem_eq(x, y, sizeof x);
+    }
+    ck_assert(!hist_next(a, &at_a, &x[0], &x[1], &x[2]));
+}
+
 TEST(test_merge_is_recording_both)
 {
     SCOPED(hist_destroy) struct hist *a = hist_create(7, MAX_VALUE);
@@ -133,48 +151,43 @@ TEST(test_merge_is_recording_both)
         hist_record(both, v);
     }
     hist_merge(a, b);
-    ck_assert_uint_eq(hist_count(a), hist_count(both));
-    ck_assert_uint_eq(hist_overflow(a), hist_overflow(both));
     ck_assert_uint_gt(hist_overflow(a), 0);
-    ck_assert_uint_eq(hist_min(a), hist_min(both));
-    ck_assert_uint_eq(hist_max(a), hist_max(both));
-    ck_assert_double_eq_tol(hist_mean(a), hist_mean(both), hist_mean(both) * 1e-9);
-    uint32_t at = 0, at_both = 0;
-    uint64_t x[3], y[3];
-    while (hist_next(both, &at_both, &y[0], &y[1], &y[2])) {
-        ck_assert(hist_next(a, &at, &x[0], &x[1], &x[2]));
-        ck_assert_mem_eq(x, y, sizeof x);
-    }
-    ck_assert(!hist_next(a, &at, &x[0], &x[1], &x[2]));
+    check_same(a, both);
     /* Merging nothing changes nothing. */
     hist_reset(b);
     hist_merge(a, b);
-    ck_assert_uint_eq(hist_count(a), hist_count(both));
-    ck_assert_uint_eq(hist_min(a), hist_min(both));
+    check_same(a, both);
 }
 
 TEST(test_record_both)
 {
-    struct hist *h[] = {hist_create(7, 1000), hist_create(7, 1000), hist_create(7, 1000)};
-    hist_record(h[1], 7);
+    SCOPED(hist_destroy) struct hist *one = hist_create(7, 1000);
+    SCOPED(hist_destroy) struct hist *a = hist_create(7, 1000);
+    SCOPED(hist_destroy) struct hist *b = hist_create(7, 1000);
+    hist_record(a, 7);
     for (uint64_t v = 0; v < 1100; v += 3) {
-        hist_record(h[0], v);
-        hist_record_both(h[1], h[2], v);
+        hist_record_n(one, v, v % 4);
+        hist_record_both(a, b, v, v % 4);
     }
-    hist_record(h[0], 7);
-    hist_record(h[2], 7);
-    for (unsigned i = 1; i < 3; i++) {
-        ck_assert_uint_eq(hist_count(h[i]), hist_count(h[0]));
-        ck_assert_uint_eq(hist_overflow(h[i]), hist_overflow(h[0]));
-        ck_assert_uint_eq(hist_min(h[i]), hist_min(h[0]));
-        ck_assert_uint_eq(hist_max(h[i]), hist_max(h[0]));
-        ck_assert_double_eq_tol(hist_stddev(h[i]), hist_stddev(h[0]), 1e-9);
-        for (uint32_t at = 0; at < hist_buckets(h[0]); at++) {
-            ck_assert_uint_eq(hist_bucket(h[i], at), hist_bucket(h[0], at));
+    hist_record(one, 7);
+    hist_record(b, 7);
+    check_same(a, one);
+    check_same(b, one);
+}
+
+/* As one by one, also where buckets are wider and above the largest value. */
+TEST(test_record_row)
+{
+    static const uint64_t rows[][2] = {{3, 1},   {1, 16},   {250, 5}, {254, 2},
+                                       {255, 2}, {995, 10}, {0, 300}, {7, 0}};
+    SCOPED(hist_destroy) struct hist *row = hist_create(7, 1000);
+    SCOPED(hist_destroy) struct hist *one = hist_create(7, 1000);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hist_record_row(row, rows[i][0], rows[i][1]);
+        for (uint64_t v = 0; v < rows[i][1]; v++) {
+            hist_record(one, rows[i][0] + v);
         }
-    }
-    for (unsigned i = 0; i < 3; i++) {
-        hist_destroy(&h[i]);
+        check_same(row, one);
     }
 }
 

@@ -87,7 +87,7 @@ send(unsigned part, unsigned count)
         ctr_add(&now[part].done[COUNTERS_READ], 1);
         ctr_add(&now[part].offered, 1);
         counters_good(&now[part], COUNTERS_READ, count * NSEC_PER_USEC,
-                      count * NSEC_PER_USEC);
+                      count * NSEC_PER_USEC, 1);
     }
 }
 

@@ -54,6 +54,30 @@ TEST(test_reserve)
     }
 }
 
+/* A thread that polls as long as it may leaves enough of each second; one that sleeps that much
+ * by itself may poll whenever it wants to. */
+TEST_LOOP(test_give_way, 2)
+{
+    bool sleeps_anyhow = _i == 1;
+    const nsec_t pass = 20 * NSEC_PER_USEC, least = 55 * NSEC_PER_MSEC;
+    struct give_way g = {.at = BEGIN};
+    nsec_t cpu = 0, slept = 0, slept_before = 0;
+    for (nsec_t now = BEGIN; now < BEGIN + 10 * NSEC_PER_SEC; now += pass) {
+        if (now - g.at >= GIVE_WAY_LOOK) {
+            give_way_look(&g, cpu, now);
+        }
+        bool wants = sleeps_anyhow && now / pass % 10 == 0;
+        ck_assert(!sleeps_anyhow || !give_way_is_owed(&g));
+        slept += wants || give_way_is_owed(&g) ? pass : 0;
+        cpu += wants || give_way_is_owed(&g) ? 0 : pass;
+        if ((now - BEGIN) % NSEC_PER_SEC == NSEC_PER_SEC - pass) {
+            ck_assert_uint_ge(slept - slept_before, least);
+            ck_assert_uint_le(slept - slept_before, 2 * least);
+            slept_before = slept;
+        }
+    }
+}
+
 TEST(test_late)
 {
     struct pacing p = {.late = LATE_SEND};

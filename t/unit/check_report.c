@@ -33,7 +33,7 @@ set_up(void)
     for (unsigned i = 1; i <= ANSWERED; i++) {
         counters_sent(t, 2 * NSEC_PER_USEC, 1);
         hist_record(t->outstanding, 1);
-        counters_good(t, COUNTERS_READ, i * NSEC_PER_USEC, i * NSEC_PER_USEC / 2);
+        counters_good(t, COUNTERS_READ, i * NSEC_PER_USEC, i * NSEC_PER_USEC / 2, 1);
     }
     ctr_add(&t->offered, ANSWERED);
     ctr_add(&t->done[COUNTERS_READ], ANSWERED);
@@ -464,7 +464,7 @@ make_series(uint64_t later)
     for (unsigned i = 1; i <= 40; i++) {
         for (unsigned k = 0; k < 100; k++) {
             nsec_t ns = (90 + (k * 7 + i) % 20) * NSEC_PER_USEC * (i > 20 ? later : 1);
-            counters_good(&t, COUNTERS_READ, ns, ns);
+            counters_good(&t, COUNTERS_READ, ns, ns, 1);
             ctr_add(&t.keys, 1);
             ctr_add(&t.hits, 1);
         }
@@ -501,11 +501,11 @@ TEST(test_series)
     ck_assert_ptr_nonnull(s);
     series_start(s, 0);
     for (unsigned i = 1; i <= 3 * SERIES_PIECES; i++) {
-        counters_good(&t, COUNTERS_READ, i * NSEC_PER_USEC, 1);
+        counters_good(&t, COUNTERS_READ, i * NSEC_PER_USEC, 1, 1);
         ctr_add(&t.done[COUNTERS_READ], 1);
         series_look(s, counters, 1, i * 10 * NSEC_PER_MSEC);
     }
-    counters_good(&t, COUNTERS_READ, 5 * NSEC_PER_SEC, 1);
+    counters_good(&t, COUNTERS_READ, 5 * NSEC_PER_SEC, 1, 1);
     series_look(s, counters, 1, 3 * SERIES_PIECES * 10 * NSEC_PER_MSEC + 1);
     series_end(s);
     ck_assert_uint_le(s->count, SERIES_PIECES);
@@ -588,12 +588,12 @@ TEST(test_by_size)
     const char *text = json_of();
     ck_assert_ptr_nonnull(match(text, "(\"sizes\": \\[\\])"));
     for (unsigned i = 1; i <= 100; i++) {
-        counters_sized(&result.total, 200, i * NSEC_PER_USEC);
+        counters_sized(&result.total, 200, i * NSEC_PER_USEC, 1);
     }
     text = text_of(); /* all are alike: nothing to compare */
     ck_assert_ptr_null(strstr(text, "#values"));
-    counters_sized(&result.total, 1000000, 2 * NSEC_PER_MSEC);
-    counters_sized(&result.total, 2000, 1 * NSEC_PER_MSEC);
+    counters_sized(&result.total, 1000000, 2 * NSEC_PER_MSEC, 1);
+    counters_sized(&result.total, 2000, 1 * NSEC_PER_MSEC, 1);
     text = text_of();
     ck_assert_str_eq(match(text, "#values( *gets *avg *50th *95th *99th)\n<=256B "),
                      "        gets      avg     50th     95th     99th");

@@ -348,7 +348,7 @@ TEST(test_until)
     while (!until_is_met(&u, s) && looks < 1000) {
         for (unsigned i = 0; i < 1000; i++) {
             nsec_t ns = (nsec_t)(-log(rng_unit(&rng)) * 1e6);
-            counters_good(&t, COUNTERS_READ, ns, ns);
+            counters_good(&t, COUNTERS_READ, ns, ns, 1);
         }
         look(s, &t, ++looks * 50);
     }
