@@ -15,7 +15,10 @@
 #include "base/alloc.h"
 
 enum {
-    BATCH = 64,
+    /* Requests sent at once: so few that their order among each other is of no account. */
+    BATCH_MIN = 16,
+    BATCH = 512,
+    KEYS_A_REQUEST = 1000,
     SLOTS =
         4 * BATCH, /* fills of what was new or put off, what was put off, and new ones */
     OUTPUT_ENOUGH = 1 << 18,
@@ -36,7 +39,8 @@ struct client {
     struct client_score *score;
     enum client_protocol protocol;
     int fd;
-    uint32_t at;    /* of the recording */
+    uint32_t at; /* of the recording */
+    uint32_t batch_size;
     uint32_t batch; /* its number, from 1 */
     /* Of each key, the last batch with a get of it whose reply is open, the last that stores it
      * after a miss, the last that deletes it. */
@@ -169,7 +173,7 @@ make_batch(struct client *c)
         ask_or_put_off(c, &put_off[i], true);
     }
     for (unsigned i = c->put_off_count;
-         i < BATCH && c->at < c->r->count && c->out_len < OUTPUT_ENOUGH; i++) {
+         i < c->batch_size && c->at < c->r->count && c->out_len < OUTPUT_ENOUGH; i++) {
         struct slot slot = {.request = c->r->requests[c->at]};
         slot.is_counted = c->at++ >= c->r->counted_from && !slot.request.is_aside;
         ask_or_put_off(c, &slot, false);
@@ -294,6 +298,9 @@ client_play(const struct recording *r, enum client_protocol protocol, int port,
     c->score = score;
     c->protocol = protocol;
     c->fd = connect_to(port);
+    c->batch_size = r->keys / KEYS_A_REQUEST;
+    c->batch_size = c->batch_size < BATCH_MIN ? BATCH_MIN : c->batch_size;
+    c->batch_size = c->batch_size > BATCH ? BATCH : c->batch_size;
     c->asked = alloc_zeroed(r->keys, sizeof *c->asked);
     c->filled = alloc_zeroed(r->keys, sizeof *c->filled);
     c->deleted = alloc_zeroed(r->keys, sizeof *c->deleted);

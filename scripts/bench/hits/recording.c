@@ -17,15 +17,31 @@
 #define CAPACITY 40e6
 #define RECORDS_MAX 2000000
 #define REQUESTS_MIN 200000
-#define REQUESTS_A_RECORD 2
 #define VALUE_MAX 1000000
 #define LOOP_SHARE 0.9
 /* So large a part of the keys is the loop, and is a scan that begins whenever a half of as many
  * requests as there are keys have been made. */
 #define PART 8
 #define SCANS_A_RECORD 2
+/* A second tenant's share of the requests, and its keys for each of the first one. */
+#define TENANT_SHARE 0.8
+#define TENANT_KEYS 100
 
-enum special { PLAIN, ONE_HIT, SHIFT, LOOP, SCAN };
+enum special { PLAIN, ONE_HIT, SHIFT, LOOP, SCAN, ALONE, TENANTS };
+
+/* Requests and keys for each of the records; those of a tenant are the first one's. */
+static const struct {
+    unsigned requests, keys;
+} shapes[] = {
+    [PLAIN] = {2, 1},
+    [ONE_HIT] = {2, 1},
+    [SHIFT] = {4, 2},
+    [LOOP] = {2, 1},
+    [SCAN] = {2, 1},
+    [ALONE] = {10, 1},
+    [TENANTS] = {50, 1 + TENANT_KEYS},
+};
+
 enum purpose { PURPOSE_KEY, PURPOSE_VALUE };
 
 static const struct row {
@@ -81,6 +97,10 @@ draw_key(struct maker *m, uint32_t i, bool *is_aside)
         *is_aside = true;
         return m->fresh++;
     }
+    if (special == TENANTS && rng_unit(&m->rng) < TENANT_SHARE) {
+        *is_aside = true;
+        return m->records + m->looped++ % (TENANT_KEYS * m->records);
+    }
     uint32_t key = (uint32_t)popularity_key(&m->popularity, &m->rng);
     return special == SHIFT && i >= m->r->counted_from ? m->records + key : key;
 }
@@ -103,12 +123,12 @@ static void
 make_requests(struct maker *m)
 {
     struct recording *r = m->r;
-    unsigned rounds = m->row->special == SHIFT ? 2 : 1;
-    r->count = rounds * REQUESTS_A_RECORD * m->records;
+    enum special special = m->row->special;
+    r->count = shapes[special].requests * m->records;
     r->count = r->count > REQUESTS_MIN ? r->count : REQUESTS_MIN;
     r->counted_from = r->count / 2;
     r->requests = alloc_zeroed(r->count, sizeof *r->requests);
-    m->fresh = rounds * m->records;
+    m->fresh = shapes[special].keys * m->records;
     for (uint32_t i = 0; i < r->count; i++) {
         bool is_aside = false;
         uint32_t key = draw_key(m, i, &is_aside);
@@ -116,7 +136,7 @@ make_requests(struct maker *m)
         r->requests[i] = (struct request){
             .key = key,
             .value_len =
-                (len << (rounds > 1 && key >= m->records)) & RECORDING_VALUE_BITS,
+                (len << (special == SHIFT && key >= m->records)) & RECORDING_VALUE_BITS,
             .verb = draw_verb(m),
             .is_aside = is_aside,
         };
