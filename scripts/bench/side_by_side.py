@@ -236,9 +236,9 @@ class Bench:
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""
-        program = os.path.join(self.work, name)
+        program = os.path.join(self.work, os.path.basename(name))
         if not os.path.exists(program):
-            subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-std=gnu11", "-o", program,
+            subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-std=gnu11", "-pthread", "-o", program,
                             os.path.join(TOP, f"scripts/bench/{name}.c"), "-lm"], check=True)
         return program
 
