@@ -20,7 +20,8 @@ sub built($name) {
 sub outcome($name, @args) {
     my $run = run_program({command => [built($name), @args]});
     is($run->{status}, 0, "$name @args") or diag($run->{err});
-    my ($work, $seconds, $cpu, $rest) = split ' ', $run->{out}, 4;
+    my ($ready, $work, $seconds, $cpu, $rest) = split ' ', $run->{out}, 5;
+    is($ready, 'ready', '... says when it begins');
     cmp_ok($work, '>', 0, '... has worked');
     return ($work, $seconds, $cpu, $rest);
 }
@@ -61,7 +62,7 @@ put($socket, " b c\r\n");
 is(read_bytes($socket, 5), "END\r\n", '... also to one that came in pieces');
 kill TERM => $pid;
 waitpid $pid, 0;
-($work, $seconds, $cpu, $rest) = split ' ', read_file($out), 4;
+(undef, $work, $seconds, $cpu, $rest) = split ' ', read_file($out), 5;
 is($work, 200, '... SIGTERM ends it, with all counted');
 my $drawn = $rest =~ /drawn=([\d.]+)/ ? $1 : 0;
 cmp_ok(abs($drawn / 0.2 - 1), '<', 0.3, '... a millisecond each, in the mean');

@@ -63,7 +63,10 @@ class Points:
 
     def __call__(self, name, value):
         """The median of the valid rounds."""
-        return side.median(values(self.of(name), value))
+        runs = self.of(name)
+        if not all(value in run.values for run in runs):
+            raise Unmeasured(f"{name}: {value}")  # by an older version
+        return side.median(values(runs, value))
 
     def ratio(self, name, base, value):
         return over(self(name, value), self(base, value))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What the antagonists of scripts/lab share: they work until SECONDS have passed or SIGTERM comes,
- * then print "WORK SECONDS CPU_SECONDS" and what else says that they did what they are for.
+ * What the antagonists of scripts/lab share: they print "ready", work until SECONDS have passed or
+ * SIGTERM comes, then print "WORK SECONDS CPU_SECONDS" and what else says that they did what they are for.
  */
 #pragma once
 
@@ -18,6 +18,7 @@ enum { LINE_BYTES = 64 };
 
 static volatile sig_atomic_t is_ended;
 static int64_t began_ns;
+static int64_t began_cpu_ns;
 static int64_t ends_ns;
 
 static int64_t
@@ -54,7 +55,10 @@ begin(const char *seconds)
 {
     struct sigaction action = {.sa_handler = on_term};
     sigaction(SIGTERM, &action, NULL);
+    puts("ready");
+    fflush(stdout);
     began_ns = now_ns(CLOCK_MONOTONIC);
+    began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     ends_ns = began_ns + (int64_t)(atof(seconds) * 1e9);
 }
 
@@ -69,7 +73,7 @@ finish(uint64_t work, const char *form, ...)
 {
     printf("%llu %.3f %.3f ", (unsigned long long)work,
            (now_ns(CLOCK_MONOTONIC) - began_ns) / 1e9,
-           now_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+           (now_ns(CLOCK_PROCESS_CPUTIME_ID) - began_cpu_ns) / 1e9);
     va_list args;
     va_start(args, form);
     vprintf(form, args);
