@@ -79,7 +79,8 @@ my %wave = (peak => {rate => 100}, (map { ("$_-wave-peak" => {rate => 87}) } qw(
 } 10, 40, 80);
 sub qos($rate) { return {qos => $rate, rate => 100} }
 my %antagonists = (alone => qos(100), cpu => qos(50), 'cpu-nice' => qos(90), 'cpu-fifo' => qos(98), 'l3-sm' => qos(90),
-    'l3-lg' => qos(60), 'network-lg' => qos(97), mem => qos(90), intr => qos(50), mmap => qos(95));
+    'l3-lg' => qos(60), 'network-lg' => qos(97), mem => qos(90), intr => qos(50), mmap => qos(95),
+    'plain-30' => tail(100), 'walker-30' => tail(110));
 sub batch($p95, $batch) { return {p95 => $p95, batch => $batch} }
 my %colocation = (
     alone => {qos => 1000}, 'beside-fifo' => {qos => 700},
@@ -87,6 +88,13 @@ my %colocation = (
     (map { ("none-$_" => tail(100), "six-default-$_" => tail(5000), "six-nice-$_" => tail(1000), "six-slice-$_" => tail(130), "six-fifo-$_" => tail(120)) } 50),
     (map { my $job = $_; map { ("job-$job-$_" => batch(100 + $_, 1 - $_ / 100)) } 10, 90 } 'spin', 'triad-4-l3'),
 );
+my %services = (peak => {rate => 1e5}, 'ours-alone' => tail(100), 'service-alone' => {service_p95 => 2000}, map {
+    my $loads = $_;
+    ("default-$loads" => {p95 => 9000, service_p95 => 2000}, map { ("$_-$loads" => {p95 => 200, service_p95 => 3000}) } qw(slice fifo))
+} '10-10', '10-50', '50-10', '50-50');
+my %datagrams = ('udp-peak' => {rate => 50}, 'tcp-peak' => {rate => 100}, 'udp-60' => tail(80), 'tcp-60' => tail(100));
+my %primary = (peak => {rate => 1e5}, (map { ("class-$_->[0]" => {kept => $_->[1]}) } ['spin', 1], ['walk-half-l3', 0.5], ['triad-4-l3', 0.8]),
+    map { my $job = $_; map { ("$job->[0]-$_" => batch(100, 1 - $_ * $job->[1])) } 10, 60 } ['spin', 0.0001], ['triad-4-l3', 0.001]);
 my $cpus = () = allowed_cpus();
 my @rows = (
     ['E 3.2.2', 'kernel', {ours => {system => 0.8, softirq => 0.3}}, ours => {system => 0.6, softirq => 0.3}],
@@ -105,11 +113,16 @@ my @rows = (
     ['E Fig 8, 003 Fig 6', 'balance', \%balance, 'pinned-90' => tail(1500)],
     ['E Fig 5', 'wave', \%wave, 'slice-wave-40' => tail(900)],
     ['D Table 3', 'antagonists', \%antagonists, 'cpu-fifo' => qos(80)],
-    ['D Table 4, E Fig 2', 'antagonists', \%antagonists, 'network-lg' => qos(80)],
+    ['D Table 4', 'antagonists', \%antagonists, 'network-lg' => qos(80)],
+    ['E Fig 2', 'antagonists', \%antagonists, 'walker-30' => tail(200)],
     ['D Fig 5, 6', 'colocation', \%colocation, 'mix-fifo-75-4' => batch(900, 0.1)],
     ['E Fig 4', 'colocation', \%colocation, 'six-fifo-50' => tail(400), 'six-slice-50' => tail(400)],
     ['E Table 2', 'colocation', \%colocation, 'job-spin-10' => batch(110, 0.001)],
     ['E 4.1', 'colocation', \%colocation, 'beside-fifo' => {qos => 100}],
+    ['E Fig 6, 9', 'services', \%services, map { ("slice-$_" => {p95 => 200, service_p95 => 30000}) } qw(50-10 10-50)],
+    ['E 3.2.4', 'datagrams', \%datagrams, 'udp-60' => tail(120)],
+    ['D Table 6, E Table 3', 'primary', \%primary, 'spin-60' => batch(100, 0.5)],
+    ['D Table 5', 'primary', \%primary, 'class-spin' => {kept => 0.7}],
     $cpus == 2 ? (
         ['D Fig 1', 'threads', \%threads, 'ours-2' => thread(150, 150, 200, 0.6)],
         ['003 Fig 3-5', 'threads', \%threads, 'ours-4' => thread(165, 80, 500, 0.4)],

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import side_by_side as side
 
+from .rows import over
+
 FOREVER = "100000"
 KB, MB = 1 << 10, 1 << 20
 
 
 @dataclass
 class Job:
-    """argv: of a program of antagonists/. where: the CPU that it has, of "server" and "client", or
-    "everywhere"."""
+    """argv: of a program of antagonists/. where: the CPU that it has, "server", "client", "sibling" (of
+    the server's, another thread of its core) or "everywhere"."""
     argv: tuple
     where: str = "server"
 
@@ -46,6 +48,15 @@ class Started:
         return side.cpu_time_of(self.process.pid)
 
 
+def cpus_of(lab, where):
+    """As taskset takes them."""
+    if where == "everywhere":
+        return lab.every_cpu
+    if where == "sibling":
+        return str(min(side.siblings_of(side.SERVER_CPU) - {side.SERVER_CPU}))
+    return str(side.SERVER_CPU if where == "server" else side.CLIENT_CPU)
+
+
 @contextlib.contextmanager
 def running(lab, *jobs):
     """The jobs run for as long as the block; what they did is known behind it. On the client's CPU they
@@ -53,13 +64,10 @@ def running(lab, *jobs):
     started = []
     for job in jobs:
         name, *args = job.argv
-        cpu = side.SERVER_CPU if job.where == "server" else side.CLIENT_CPU
-        idle = [] if job.where != "client" else ["chrt", "--idle", "0"]
-        pinned = [] if name == "pingpong" else ["taskset", "-c", str(cpu)]
-        if job.where == "everywhere":
-            pinned = ["taskset", "-c", lab.every_cpu]
+        idle = ["chrt", "--idle", "0"] if job.where == "client" else []
         program = lab.bench.compiled(f"lab/antagonists/{name}")
-        started.append(Started(lab.bench.start_beside([*pinned, *idle, program, *args, FOREVER])))
+        started.append(Started(lab.bench.start_beside(
+            ["taskset", "-c", cpus_of(lab, job.where), *idle, program, *args, FOREVER])))
     for one in started:
         if one.process.stdout.readline() != "ready\n":
             side.fail(f"{' '.join(one.process.args)} did not start")
@@ -73,7 +81,7 @@ def running(lab, *jobs):
             if one.process.returncode != 0:
                 side.fail(f"{one.process.args} ended with {one.process.returncode}: {said}")
             work, seconds, cpu = map(float, said.split()[:3])
-            one.work, one.work_cpu = work / seconds, work / cpu
+            one.work, one.work_cpu = work / seconds, over(work, cpu)
 
 
 def alone(lab, name, job, seconds=0.5):

@@ -8,7 +8,7 @@ import side_by_side as side
 
 # In the order in which they run: by what they show for their time.
 GROUPS = ("threads", "processes", "kernel", "connections", "breakdown", "requests", "balance", "wave",
-          "antagonists", "colocation", "elsewhere")
+          "antagonists", "colocation", "primary", "services", "datagrams", "elsewhere")
 FOLDER = os.path.join(side.TOP, "build/lab")
 
 

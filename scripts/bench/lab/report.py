@@ -47,9 +47,9 @@ def arguments(parser):
 def drawable(plots):
     """Without curves and groups of bars that have nothing to draw, and plots that have nothing else."""
     for kind, title, *rest in plots:
-        at = 2 if kind == "curves" else 1
+        at = 1 if kind == "bars" else 2
         rest[at] = {name: of for name, of in rest[at].items()
-                    if of and (kind == "curves" or all(0 < value < math.inf for value, _ in of.values()))}
+                    if of and (kind != "bars" or all(0 < value < math.inf for value, _ in of.values()))}
         if rest[at]:
             yield kind, title, *rest
 
@@ -100,7 +100,8 @@ def origin(store, groups):
         return "No results: nothing has been run on this machine."
     said = {}
     for one in every:
-        known = f"{one['machine']} ({one['kernel']}), runs of {one['options']['seconds']} s"
+        trial = ", a trial (--quick)" if one["options"].get("quick") else ""
+        known = f"{one['machine']} ({one['kernel']}), runs of {one['options']['seconds']} s{trial}"
         said.setdefault(known, set()).add(one["commit"])
     return "Results: " + "; ".join(
         f"{known}, {', '.join(sorted(commits))}" for known, commits in sorted(said.items())) + "."

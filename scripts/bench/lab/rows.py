@@ -19,10 +19,11 @@ class Unmeasured(Exception):
 @dataclass(frozen=True)
 class Point:
     """What is measured in each round. measure: takes the Lab, gives a Run. cost: how many runs
-    of the usual length it takes, to tell the time that is left."""
+    of the usual length it takes, to tell the time that is left. needs: as of a Row."""
     name: str
     measure: Callable
     cost: int = 1
+    needs: tuple = ()
 
 
 @dataclass(frozen=True)

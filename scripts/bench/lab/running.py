@@ -28,8 +28,8 @@ def arguments(parser):
                         help="one round of short runs: all groups in about 10 minutes")
     parser.add_argument("--rounds", type=count, metavar="N", help=f"of all points ({ROUNDS})")
     parser.add_argument("--seconds", type=count, metavar="S", help=f"of each run ({SECONDS})")
-    parser.add_argument("--retries", type=int, default=6, metavar="N",
-                        help="of invalid runs, in all (6; none with --quick)")
+    parser.add_argument("--retries", type=int, default=2, metavar="N",
+                        help="of an invalid run (2; none with --quick)")
     parser.add_argument("--server-cpu", type=int, metavar="N", help="of the servers (the first)")
     parser.add_argument("--point", metavar="NAME", action="append", default=[],
                         help="of the groups only this point; may be repeated")

@@ -39,7 +39,7 @@ class Together:
 class Lab(Runner):
     def __init__(self, bench, args, machine, store):
         super().__init__(bench, args, ROUNDS, SECONDS)
-        self.machine, self.store = machine, store
+        self.machine, self.store, self.retries_of_point = machine, store, self.retries
         if not may_be_realtime():
             self.realtime = []
         self.group, self.base_is_valid = None, True
@@ -58,6 +58,7 @@ class Lab(Runner):
         unknown = set(only) - {point.name for _, _, point in todo}
         if unknown:
             side.fail(f"no such point: {', '.join(sorted(unknown))}")
+        todo = [one for one in todo if not self.machine.lacks(one[-1].needs)]
         stored = {name: self.store.latest(name) for name in groups}
         todo = [(name, turn, point) for name, turn, point in todo
                 if stored[name].get((point.name, turn), ["missing"])]
@@ -70,7 +71,7 @@ class Lab(Runner):
 
     def measure(self, name, turn, point):
         start = time.monotonic()
-        self.base_is_valid = True
+        self.base_is_valid, self.retries = True, self.retries_of_point
         one = self.until_valid(f"{name}, round {turn}: {point.name}", lambda: point.measure(self))
         if not self.base_is_valid:
             one.faults.append("the peak that the load is a part of was invalid")
@@ -83,7 +84,7 @@ class Lab(Runner):
         """What the first round of a point of this group measured: rates are parts of that peak,
         the same in all rounds."""
         run = self.store.runs(self.group)[point][0]
-        self.base_is_valid = not run.faults
+        self.base_is_valid &= not run.faults
         return run.values[value]
 
     @functools.cached_property

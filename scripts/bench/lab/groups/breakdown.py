@@ -13,7 +13,8 @@ QUEUE = 0.9        # of the time, when loaded
 GROWS = 3          # times unloaded, at most, of each other stage
 SWITCH = 1.1       # times unloaded, beside a spinner
 AT_90 = 0.8        # of the time, at 90 % of the peak
-CASES = ("unloaded", "switching", "load-10", "load-90", "loaded", "loaded-l3")
+CASES = {"unloaded": "one outstanding", "switching": "the same, beside a spinner", "load-10": "10 % of the peak",
+         "load-90": "90 % of the peak", "loaded": "the peak", "loaded-l3": "the same, beside an L3 walker"}
 
 
 def stages(server):
@@ -42,10 +43,10 @@ def measure(case):
     return run
 
 
-def points(lab):
+def points(_lab):
     # The peak comes first: loads are parts of it.
     for case in sorted(CASES, key=lambda case: case != "loaded"):
-        yield Point(case, measure(case))
+        yield Point(case, measure(case), needs=("root",) if case == "switching" else ())
 
 
 def breakdown(points):
@@ -62,8 +63,8 @@ def breakdown(points):
 
 def plots(points):
     yield ("bars", "Stages of a request, median", "us", {
-        case: {stage: (max(points(case, stage), 0.1), any(not run.faults for run in points.of(case)))
-               for stage in STAGES} for case in CASES if points.has(case)})
+        words: {stage: (max(points(case, stage), 0.1), any(not run.faults for run in points.of(case)))
+               for stage in STAGES} for case, words in CASES.items() if points.has(case)})
 
 
 def at_loads(points):

@@ -11,6 +11,7 @@ from .. import beside, tco
 from ..rows import Point, Row, over
 
 GOAL_US = 500
+ROOT = ("root",)
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)            # of the peak
 FACEBOOK = (0.25, 0.5, 0.75, 1.0)            # of the rate that keeps the goal
 JOBS = (1, 2, 4)
@@ -64,19 +65,19 @@ def mix(count):
 
 
 def points(lab):
-    yield Point("alone", search, 12)
-    yield Point("beside-fifo", searched(mix(1), "fifo"), 12)
+    yield Point("alone", search, 7)
+    yield Point("beside-fifo", searched(mix(1), "fifo"), 7, ROOT)
     for load in (0.25, 0.75) if lab.quick else FACEBOOK:
         for mode in ("default", "fifo"):
             for jobs in (4,) if lab.quick else JOBS:
-                yield Point(f"mix-{mode}-{load * 100:.0f}-{jobs}", measure(mix(jobs), mode, "goal", load))
+                yield Point(f"mix-{mode}-{load * 100:.0f}-{jobs}", measure(mix(jobs), mode, "goal", load), needs=ROOT)
     for load in (0.5,) if lab.quick else LOADS:
         yield Point(f"none-{load * 100:.0f}", measure([], "default", "rate", load))
         for mode in MODES:
-            yield Point(f"six-{mode}-{load * 100:.0f}", measure(mix(SEVERAL_JOBS), mode, "rate", load))
+            yield Point(f"six-{mode}-{load * 100:.0f}", measure(mix(SEVERAL_JOBS), mode, "rate", load), needs=ROOT)
     for name in ("spin", "triad-4-l3") if lab.quick else beside.batch_jobs(lab.machine):
         for load in lab.some(LOADS):
-            yield Point(f"job-{name}-{load * 100:.0f}", measure([name], "fifo", "rate", load))
+            yield Point(f"job-{name}-{load * 100:.0f}", measure([name], "fifo", "rate", load), needs=ROOT)
 
 
 def facebook(points):

@@ -14,6 +14,7 @@ from ..rows import Point, Row, over
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 MODES = {"default": [], "slice": ["--sched=slice:100us"], "fifo": ["--sched=fifo"]}
 WAVES = ("alone", "wave", "random")
+ROOT = ("root",)
 CLIFF = 5          # times alone, below half load, of the default
 KEEPS = 2          # times alone at most, with a slice, up to 40 %
 CAP = (0.8, 0.92)  # of the peak
@@ -50,14 +51,14 @@ def name_of(mode, wave, load):
 
 
 def points(lab):
-    yield Point("peak", measure("default", "alone", None))
+    yield Point("peak", measure("default", "alone", None), needs=ROOT)
     for mode in MODES:
-        yield Point(f"{mode}-wave-peak", measure(mode, "wave", None))
+        yield Point(f"{mode}-wave-peak", measure(mode, "wave", None), needs=ROOT)
     for load in (0.1, 0.4, 0.8) if lab.quick else LOADS:
-        yield Point(name_of("default", "alone", load), measure("default", "alone", load))
+        yield Point(name_of("default", "alone", load), measure("default", "alone", load), needs=ROOT)
         for mode in MODES:
             for wave in WAVES[1:2] if lab.quick else WAVES[1:]:
-                yield Point(name_of(mode, wave, load), measure(mode, wave, load))
+                yield Point(name_of(mode, wave, load), measure(mode, wave, load), needs=ROOT)
 
 
 def slowdown(points, mode, load, value="p95"):
