@@ -166,7 +166,6 @@ class Bench:
     def __init__(self, build):
         self.build = os.path.realpath(build)
         self.mcload = os.path.join(self.build, "loadgen/mcload")
-        self.work = tempfile.mkdtemp(prefix="bench-")
         self.servers = []
         self.started = []
         self.awake = None
@@ -174,6 +173,7 @@ class Bench:
         for tool in (self.mcload, self.ours()):
             if not os.access(tool, os.X_OK):
                 fail(f"{tool} is not built (scripts/build)")
+        self.work = tempfile.mkdtemp(prefix="bench-")
 
     def __enter__(self):
         return self

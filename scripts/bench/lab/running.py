@@ -3,6 +3,7 @@
 """Measure what is missing: each point of each group, in rounds; the servers on one CPU, clients on
 another one. Interrupted, it goes on where it was; what was invalid is measured again."""
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -71,9 +72,9 @@ def run(args):
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, end)
     folder = common.results_folder(args)
-    with side.Bench(args.build) as bench:
+    with contextlib.ExitStack() as shared, side.Bench(args.build) as bench:
         bench.keep_awake()
-        lab = Lab(bench, args, machine, store.Store(folder))
+        lab = Lab(bench, args, machine, store.Store(folder), shared)
         options = {"seconds": lab.seconds, "quick": args.quick, "server_cpu": side.SERVER_CPU}
         facts = machine.facts()
         settings_of(folder, {"machine": facts["machine"], "kernel": facts["kernel"], **options})

@@ -37,7 +37,9 @@ class Together:
 
 
 class Lab(Runner):
-    def __init__(self, bench, args, machine, store):
+    """shared: an ExitStack that is left when all that bench has started is ended."""
+
+    def __init__(self, bench, args, machine, store, shared):
         super().__init__(bench, args, ROUNDS, SECONDS)
         self.machine, self.store, self.retries_of_point = machine, store, self.retries
         if not may_be_realtime():
@@ -45,7 +47,7 @@ class Lab(Runner):
         self.group, self.base_is_valid = None, True
         self.done = self.total = 0
         self.began = time.monotonic()
-        self.shared = contextlib.ExitStack()  # what several points use
+        self.shared = shared
         self.work_alone = {}  # a second, of batch jobs
 
     # ---- points of a group ------------------------------------------------------------
@@ -64,10 +66,9 @@ class Lab(Runner):
                 if stored[name].get((point.name, turn), ["missing"])]
         self.total = sum(point.cost for _, _, point in todo)
         self.say(f"{len(todo)} points to measure" if todo else "everything is measured")
-        with self.shared:
-            for name, turn, point in todo:
-                self.group = name
-                self.measure(name, turn, point)
+        for name, turn, point in todo:
+            self.group = name
+            self.measure(name, turn, point)
 
     def measure(self, name, turn, point):
         start = time.monotonic()

@@ -85,7 +85,8 @@ def plots(points):
     percents = [round(load * 100) for load in LOADS]
     yield ("curves", "Beside a square wave of 6 ms in 48", "% of the peak", "p95, us", {
         "alone": points.curve("default-alone-{}", percents, "p95"),
-        **{mode: points.curve(mode + "-wave-{}", percents, "p95") for mode in MODES}})
+        **{mode: points.curve(mode + "-wave-{}", percents, "p95") for mode in MODES},
+        "default, random gaps": points.curve("default-random-{}", percents, "p95")})
 
 
 ROWS = [Row("E Fig 5", "square wave", "CFS: p95 in ms from 12 % on; BVT: from 50 %; both capped at 87 %",
