@@ -95,6 +95,8 @@ my %services = (peak => {rate => 1e5}, 'ours-alone' => tail(100), 'service-alone
 my %datagrams = ('udp-peak' => {rate => 50}, 'tcp-peak' => {rate => 100}, 'udp-60' => tail(80), 'tcp-60' => tail(100));
 my %primary = (peak => {rate => 1e5}, (map { ("class-$_->[0]" => {kept => $_->[1]}) } ['spin', 1], ['walk-half-l3', 0.5], ['triad-4-l3', 0.8]),
     map { my $job = $_; map { ("$job->[0]-$_" => batch(100, 1 - $_ * $job->[1])) } 10, 60 } ['spin', 0.0001], ['triad-4-l3', 0.001]);
+my %receive = (map { ("server-$_" => {rate => 100, bytes => 1}, "other-$_" => {rate => 150, bytes => 1}, "both-$_" => {rate => 120, bytes => 1}) } 1, 16);
+%receive = (%receive, 'neighbour-server' => {lost => 0.1}, 'neighbour-other' => {lost => 0.3});
 my $cpus = () = allowed_cpus();
 my @rows = (
     ['E 3.2.2', 'kernel', {ours => {system => 0.8, softirq => 0.3}}, ours => {system => 0.6, softirq => 0.3}],
@@ -123,6 +125,9 @@ my @rows = (
     ['E 3.2.4', 'datagrams', \%datagrams, 'udp-60' => tail(120)],
     ['D Table 6, E Table 3', 'primary', \%primary, 'spin-60' => batch(100, 0.5)],
     ['D Table 5', 'primary', \%primary, 'class-spin' => {kept => 0.7}],
+    ['SF Fig 9', 'receive', \%receive, 'other-16' => {rate => 110, bytes => 1}],
+    ['SF Fig 6, 8', 'receive', \%receive, 'both-16' => {rate => 90, bytes => 1}],
+    ['D 2.4 RSS', 'receive', \%receive, 'neighbour-other' => {lost => 0.15}],
     $cpus == 2 ? (
         ['D Fig 1', 'threads', \%threads, 'ours-2' => thread(150, 150, 200, 0.6)],
         ['003 Fig 3-5', 'threads', \%threads, 'ours-4' => thread(165, 80, 500, 0.4)],
