@@ -34,4 +34,11 @@ is(scalar(() = $svg =~ /<rect x="275"[^>]*fill="white"/g), 1, '... and is hollow
 unlike(drawn('KINDS["curves"](sys.argv[2], "t", "x", "y", {"ours": [(1, 10, True)]})'), qr/INVALID/,
     'nothing is said where all is valid');
 
+$svg = drawn('KINDS["curves"](sys.argv[2], "t", "x", "y", {"ours": [(1, 10, True), (100, 40, True)]}, "log", "linear")');
+like($svg, qr/<polyline points="70\.0,[\d.]+ 530\.0,[\d.]+"/, 'a logarithmic axis ends at powers of ten');
+is(join(' ', $svg =~ /text-anchor="end" >([^<]+)</g), '0 10 20 30 40', '... a linear one has round marks from 0');
+$svg = drawn('KINDS["grids"](sys.argv[2], "t", "x", "y", {"a": {(10, 10): (True, True), (10, 50): (False, True)}, '
+    . '"b": {(10, 10): (True, False), (50, 50): (False, False)}})');
+is(join(' ', $svg =~ /<rect x=[^>]*fill="(\S+)"/g), '#1b6ca8 #c8553d white white', 'grids: good, bad and invalid cells');
+
 done_testing();

@@ -44,7 +44,7 @@ END
     return @{decode_json($run->{out} || '[]')};
 }
 
-# ---- each criterion, with results that fulfil it, and with one value changed ----------------
+# ---- each criterion, with results that fulfil it, and with others --------------------------
 
 sub thread($rate, $qos, $p99, $system) { return {rate => $rate, qos => $qos, p50 => 50, p99 => $p99, system => $system} }
 my %threads = (
@@ -66,6 +66,37 @@ my %connections = map {
     my ($server, $part) = @$_;
     map { ("$server-$_" => {rate => $part * ($_ < 16 ? $_ : 16), p99 => 50 * $_}) } 1, 4, 16, 64, 256
 } ['ours', 3], ['theirs', 2], ['redis', 2], ['nginx', 1];
+sub stage($delay, $rest) { return {delay => $delay, read => $rest, execute => $rest, write => $rest,
+        total => $delay + 3 * $rest, queue => $delay / ($delay + 3 * $rest), rate => 1e5} }
+my %breakdown = (unloaded => stage(10, 3), switching => stage(10, 3), loaded => stage(500, 3), 'loaded-l3' => stage(800, 4),
+    'load-10' => stage(10, 3), 'load-90' => stage(200, 3));
+sub tail($p95) { return {p95 => $p95, p50 => 50} }
+my %balance = (peak => {rate => 1e5}, map {
+    ("pinned-$_" => tail($_), "unpinned-$_" => tail($_ * 1.2), "more-$_" => tail($_ < 50 ? $_ * 1.2 : $_ * 20))
+} 20, 30, 60, 90);
+my %wave = (peak => {rate => 100}, (map { ("$_-wave-peak" => {rate => 87}) } qw(default slice fifo)), map {
+    ("default-alone-$_" => tail(100), "default-wave-$_" => {%{tail(900)}, p99 => 2000}, "slice-wave-$_" => tail(150), "fifo-wave-$_" => tail(100))
+} 10, 40, 80);
+sub qos($rate) { return {qos => $rate, rate => 100} }
+my %antagonists = (alone => qos(100), cpu => qos(50), 'cpu-nice' => qos(90), 'cpu-fifo' => qos(98), 'l3-sm' => qos(90),
+    'l3-lg' => qos(60), 'network-lg' => qos(97), mem => qos(90), intr => qos(50), mmap => qos(95),
+    'plain-30' => tail(100), 'walker-30' => tail(110));
+sub batch($p95, $batch) { return {p95 => $p95, batch => $batch} }
+my %colocation = (
+    alone => {qos => 1000}, 'beside-fifo' => {qos => 700},
+    (map { ("mix-fifo-$_-4" => batch(200, 0.3), "mix-default-$_-4" => batch(9000, 0.4)) } 25, 75),
+    (map { ("none-$_" => tail(100), "six-default-$_" => tail(5000), "six-nice-$_" => tail(1000), "six-slice-$_" => tail(130), "six-fifo-$_" => tail(120)) } 50),
+    (map { my $job = $_; map { ("job-$job-$_" => batch(100 + $_, 1 - $_ / 100)) } 10, 90 } 'spin', 'triad-4-l3'),
+);
+my %services = (peak => {rate => 1e5}, 'ours-alone' => tail(100), 'service-alone' => {service_p95 => 2000}, map {
+    my $loads = $_;
+    ("default-$loads" => {p95 => 9000, service_p95 => 2000}, map { ("$_-$loads" => {p95 => 200, service_p95 => 3000}) } qw(slice fifo))
+} '10-10', '10-50', '50-10', '50-50');
+my %datagrams = ('udp-peak' => {rate => 50}, 'tcp-peak' => {rate => 100}, 'udp-60' => tail(80), 'tcp-60' => tail(100));
+my %primary = (peak => {rate => 1e5}, (map { ("class-$_->[0]" => {kept => $_->[1]}) } ['spin', 1], ['walk-half-l3', 0.5], ['triad-4-l3', 0.8]),
+    map { my $job = $_; map { ("$job->[0]-$_" => batch(100, 1 - $_ * $job->[1])) } 10, 60 } ['spin', 0.0001], ['triad-4-l3', 0.001]);
+my %receive = (map { ("server-$_" => {rate => 100, bytes => 1}, "other-$_" => {rate => 150, bytes => 1}, "both-$_" => {rate => 120, bytes => 1}) } 1, 16);
+%receive = (%receive, 'neighbour-server' => {lost => 0.1}, 'neighbour-other' => {lost => 0.3});
 my $cpus = () = allowed_cpus();
 my @rows = (
     ['E 3.2.2', 'kernel', {ours => {system => 0.8, softirq => 0.3}}, ours => {system => 0.6, softirq => 0.3}],
@@ -78,6 +109,25 @@ my @rows = (
     ['004 sizes', 'requests', \%requests, 'items-1000000' => {rate => 4e4}],
     ['003 Fig 2', 'connections', \%connections, 'ours-256' => {rate => 100, p99 => 100}],
     ['004 servers', 'connections', \%connections, 'nginx-16' => {rate => 50, p99 => 1}],
+    ['D Table 2, E Table 1', 'breakdown', \%breakdown, 'unloaded' => stage(10, 0.5)],
+    ['004 decomposition', 'breakdown', \%breakdown, 'load-90' => stage(10, 3)],
+    ['E Fig 3', 'balance', \%balance, 'more-60' => tail(61)],
+    ['E Fig 8, 003 Fig 6', 'balance', \%balance, 'pinned-90' => tail(1500)],
+    ['E Fig 5', 'wave', \%wave, 'slice-wave-40' => tail(900)],
+    ['D Table 3', 'antagonists', \%antagonists, 'cpu-fifo' => qos(80)],
+    ['D Table 4', 'antagonists', \%antagonists, 'network-lg' => qos(80)],
+    ['E Fig 2', 'antagonists', \%antagonists, 'walker-30' => tail(200)],
+    ['D Fig 5, 6', 'colocation', \%colocation, 'mix-fifo-75-4' => batch(900, 0.1)],
+    ['E Fig 4', 'colocation', \%colocation, 'six-fifo-50' => tail(400), 'six-slice-50' => tail(400)],
+    ['E Table 2', 'colocation', \%colocation, 'job-spin-10' => batch(110, 0.001)],
+    ['E 4.1', 'colocation', \%colocation, 'beside-fifo' => {qos => 100}],
+    ['E Fig 6, 9', 'services', \%services, map { ("slice-$_" => {p95 => 200, service_p95 => 30000}) } qw(50-10 10-50)],
+    ['E 3.2.4', 'datagrams', \%datagrams, 'udp-60' => tail(120)],
+    ['D Table 6, E Table 3', 'primary', \%primary, 'spin-60' => batch(100, 0.5)],
+    ['D Table 5', 'primary', \%primary, 'class-spin' => {kept => 0.7}],
+    ['SF Fig 9', 'receive', \%receive, 'other-16' => {rate => 110, bytes => 1}],
+    ['SF Fig 6, 8', 'receive', \%receive, 'both-16' => {rate => 90, bytes => 1}],
+    ['D 2.4 RSS', 'receive', \%receive, 'neighbour-other' => {lost => 0.15}],
     $cpus == 2 ? (
         ['D Fig 1', 'threads', \%threads, 'ours-2' => thread(150, 150, 200, 0.6)],
         ['003 Fig 3-5', 'threads', \%threads, 'ours-4' => thread(165, 80, 500, 0.4)],
@@ -86,8 +136,8 @@ my @rows = (
 my $one_cpu = $cpus < 2;
 my @cases;
 for (@rows) {
-    my ($row, $group, $points, $point, $changed) = @$_;
-    push @cases, [$group, $row, $points], [$group, $row, {%$points, $point => $changed}],
+    my ($row, $group, $points, $point, @changed) = @$_;
+    push @cases, [$group, $row, $points], [$group, $row, {%$points, $point, @changed}],
         [$group, $row, {%$points, $point => [$points->{$point}, 'others used 40%', 'steal 3%']}], [$group, $row, {}];
 }
 my @said = judged(@cases);
@@ -109,7 +159,7 @@ my ($page, $table) = map { scratch_dir() . "/lab.$_" } qw(html md);
 my $run = lab('report', '--results', $folder, '--html', $page, '--markdown', $table);
 is($run->{status}, 0, 'documents are written') or diag($run->{err});
 like(read_file($table), qr/^\| +\[D Fig 1\]\(plots\/lab-d-fig-1\.svg\).*flat at 8/m, 'a row, with its plot');
-like(read_file($table), qr/made up \(1\.0\), abc, runs of 1 s/, '... and where it is from');
+like(read_file($table), qr/made up \(1\.0\), runs of 1 s, abc/, '... and where it is from');
 my $svgs = () = read_file($page) =~ /<svg /g;
 ok($svgs >= 2, 'plots are in the page');
 unlike(read_file($page), qr/src=|href=/, '... which is one file');

@@ -166,7 +166,6 @@ class Bench:
     def __init__(self, build):
         self.build = os.path.realpath(build)
         self.mcload = os.path.join(self.build, "loadgen/mcload")
-        self.work = tempfile.mkdtemp(prefix="bench-")
         self.servers = []
         self.started = []
         self.awake = None
@@ -174,6 +173,7 @@ class Bench:
         for tool in (self.mcload, self.ours()):
             if not os.access(tool, os.X_OK):
                 fail(f"{tool} is not built (scripts/build)")
+        self.work = tempfile.mkdtemp(prefix="bench-")
 
     def __enter__(self):
         return self
@@ -236,9 +236,9 @@ class Bench:
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""
-        program = os.path.join(self.work, name)
+        program = os.path.join(self.work, os.path.basename(name))
         if not os.path.exists(program):
-            subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-std=gnu11", "-o", program,
+            subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-std=gnu11", "-pthread", "-o", program,
                             os.path.join(TOP, f"scripts/bench/{name}.c"), "-lm"], check=True)
         return program
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
-"""Plots as SVG: curves over axes that are linear or logarithmic, and bars side by side. What is not
-valid is hollow, and no point of a curve."""
+"""Plots as SVG: curves over axes that are linear or logarithmic, bars side by side, grids of good and bad cells. What
+is not valid is hollow, and no point of a curve."""
 import math
 from html import escape
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 40, 50
 BAR, GAP, BAR_LEFT = 16, 14, 275
-COLOURS = ("#1b6ca8", "#c8553d", "#3f7d20", "#7b4b94", "#8a6d1d", "#444444")
+COLOURS = ("#1b6ca8", "#c8553d", "#3f7d20", "#7b4b94", "#8a6d1d", "#444444", "#4fa3a0", "#c77fa8")
 
 
 def decades(values):
@@ -63,9 +63,9 @@ class Axes:
 
 
 def power_name(power):
-    """1, 10, ..., 100k, 1M"""
+    """1, 10, ..., 10k, 1M"""
     for unit, letter in ((6, "M"), (3, "k")):
-        if power >= unit and power > 4:
+        if power >= unit and power > 3:
             return f"{10 ** (power - unit)}{letter}"
     return f"{10.0 ** power:g}"
 
@@ -160,4 +160,26 @@ def bars(path, title, x_label, rows):
     document(path, bottom + 50, title, parts)
 
 
-KINDS = {"curves": curves, "bars": bars}
+def grids(path, title, x_label, y_label, panels):
+    """panels: {name: {(x, y): (is good, is valid)}}, side by side, a square for each cell."""
+    columns = sorted({x for cells in panels.values() for x, _ in cells})
+    lines = sorted({y for cells in panels.values() for _, y in cells}, reverse=True)
+    panel = (WIDTH - LEFT) / len(panels)
+    size = min((panel - 2 * GAP) / len(columns), 4 * BAR)
+    top = TOP + GAP
+    bottom = top + size * len(lines)
+    middle = (top + bottom) / 2
+    parts = [text(18, middle, y_label, extra=f'transform="rotate(-90 18 {middle:.1f})"'),
+             text(WIDTH / 2, bottom + 58, f"{x_label}; blue: kept, red: not; hollow: INVALID")]
+    parts += [text(LEFT - 8, top + size * (i + 0.5) + 4, f"{y:g}", "end") for i, y in enumerate(lines)]
+    for k, (name, cells) in enumerate(panels.items()):
+        left = LEFT + k * panel
+        parts.append(text(left + size * len(columns) / 2, bottom + 38, name, extra='font-weight="bold"'))
+        parts += [text(left + size * (i + 0.5), bottom + 18, f"{x:g}") for i, x in enumerate(columns)]
+        parts += [f'<rect x="{left + size * columns.index(x):.1f}" y="{top + size * lines.index(y):.1f}" '
+                  f'width="{size - 3:.1f}" height="{size - 3:.1f}" {paint(COLOURS[0 if is_good else 1], is_valid)}/>'
+                  for (x, y), (is_good, is_valid) in cells.items()]
+    document(path, round(bottom) + 74, title, parts)
+
+
+KINDS = {"curves": curves, "bars": bars, "grids": grids}

@@ -7,7 +7,9 @@ import os
 import side_by_side as side
 
 # In the order in which they run: by what they show for their time.
-GROUPS = ("threads", "processes", "kernel", "connections", "requests")
+GROUPS = ("threads", "processes", "kernel", "connections", "breakdown", "requests", "balance", "wave",
+          "antagonists", "colocation", "primary", "services", "datagrams", "receive",
+          "elsewhere")
 FOLDER = os.path.join(side.TOP, "build/lab")
 
 

@@ -74,7 +74,6 @@ NEEDS = {
     "smt": (lambda machine: machine.siblings > 1, "cores of two threads (SMT)"),
     "sockets": (lambda machine: machine.sockets > 1, "two sockets"),
     "nodes": (lambda machine: machine.nodes > 1, "two NUMA nodes"),
-    "queues": (lambda machine: machine.queues > 1, "a network card of several queues"),
     "onload": (lambda machine: program("onload"), "OpenOnload and a card of its maker"),
     "root": (lambda machine: os.geteuid() == 0, "root"),
     "memcached": (lambda machine: side.Bench.installed(), "another memcached (package memcached)"),

@@ -3,6 +3,7 @@
 """Verdicts of all rows from stored results: a table, plots with the papers' axes, one HTML page."""
 import html
 import json
+import math
 import os
 import re
 
@@ -43,10 +44,14 @@ def arguments(parser):
     common.add_folder(parser)
 
 
-def drawable(plot):
-    """Without curves that have no point."""
-    kind, title, x_label, y_label, series, *scales = plot
-    return kind, title, x_label, y_label, {name: line for name, line in series.items() if line}, *scales
+def drawable(plots):
+    """Without curves and groups of bars that have nothing to draw, and plots that have nothing else."""
+    for kind, title, *rest in plots:
+        at = 1 if kind == "bars" else 2
+        rest[at] = {name: of for name, of in rest[at].items()
+                    if of and (kind != "bars" or all(0 < value < math.inf for value, _ in of.values()))}
+        if rest[at]:
+            yield kind, title, *rest
 
 
 class Judged:
@@ -55,7 +60,7 @@ class Judged:
         self.result = rows.judge(row, points)
         self.plots = []
         if row.plots and self.result.verdict in (rows.REPRODUCED, rows.NOT_REPRODUCED, rows.INVALID):
-            self.plots = [drawable(plot) for plot in row.plots(points) if any(plot[4].values())]
+            self.plots = list(drawable(row.plots(points)))
 
     def reasons(self):
         """The first of them, one of each kind."""
@@ -93,9 +98,13 @@ def origin(store, groups):
     every = [stored for name in groups for *_, stored in store.read(name)]
     if not every:
         return "No results: nothing has been run on this machine."
-    said = {(one["machine"], one["kernel"], one["commit"], one["options"]["seconds"]) for one in every}
+    said = {}
+    for one in every:
+        trial = ", a trial (--quick)" if one["options"].get("quick") else ""
+        known = f"{one['machine']} ({one['kernel']}), runs of {one['options']['seconds']} s{trial}"
+        said.setdefault(known, set()).add(one["commit"])
     return "Results: " + "; ".join(
-        f"{machine} ({kernel}), {commit}, runs of {seconds} s" for machine, kernel, commit, seconds in sorted(said)) + "."
+        f"{known}, {', '.join(sorted(commits))}" for known, commits in sorted(said.items())) + "."
 
 
 def markdown(path, judged, where):

@@ -19,10 +19,11 @@ class Unmeasured(Exception):
 @dataclass(frozen=True)
 class Point:
     """What is measured in each round. measure: takes the Lab, gives a Run. cost: how many runs
-    of the usual length it takes, to tell the time that is left."""
+    of the usual length it takes, to tell the time that is left. needs: as of a Row."""
     name: str
     measure: Callable
     cost: int = 1
+    needs: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,10 @@ class Points:
 
     def __call__(self, name, value):
         """The median of the valid rounds."""
-        return side.median(values(self.of(name), value))
+        runs = self.of(name)
+        if not all(value in run.values for run in runs):
+            raise Unmeasured(f"{name}: {value}")  # by an older version
+        return side.median(values(runs, value))
 
     def ratio(self, name, base, value):
         return over(self(name, value), self(base, value))

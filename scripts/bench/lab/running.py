@@ -3,6 +3,7 @@
 """Measure what is missing: each point of each group, in rounds; the servers on one CPU, clients on
 another one. Interrupted, it goes on where it was; what was invalid is measured again."""
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -28,8 +29,8 @@ def arguments(parser):
                         help="one round of short runs: all groups in about 10 minutes")
     parser.add_argument("--rounds", type=count, metavar="N", help=f"of all points ({ROUNDS})")
     parser.add_argument("--seconds", type=count, metavar="S", help=f"of each run ({SECONDS})")
-    parser.add_argument("--retries", type=int, default=6, metavar="N",
-                        help="of invalid runs, in all (6; none with --quick)")
+    parser.add_argument("--retries", type=int, default=2, metavar="N",
+                        help="of an invalid run (2; none with --quick)")
     parser.add_argument("--server-cpu", type=int, metavar="N", help="of the servers (the first)")
     parser.add_argument("--point", metavar="NAME", action="append", default=[],
                         help="of the groups only this point; may be repeated")
@@ -71,9 +72,9 @@ def run(args):
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, end)
     folder = common.results_folder(args)
-    with side.Bench(args.build) as bench:
+    with contextlib.ExitStack() as shared, side.Bench(args.build) as bench:
         bench.keep_awake()
-        lab = Lab(bench, args, machine, store.Store(folder))
+        lab = Lab(bench, args, machine, store.Store(folder), shared)
         options = {"seconds": lab.seconds, "quick": args.quick, "server_cpu": side.SERVER_CPU}
         facts = machine.facts()
         settings_of(folder, {"machine": facts["machine"], "kernel": facts["kernel"], **options})

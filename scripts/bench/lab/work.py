@@ -3,6 +3,7 @@
 """Groups at work: the runner of scripts/bench-qos, which stores what each point measured and
 goes on where it was interrupted."""
 import contextlib
+import functools
 import os
 import time
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import side_by_side as side
 from qos.runner import (CLIENT_CPU_MAX, MEMORY, SERVER_CPU_MIN, SMALL, Run, Runner, Watch,
                         is_realtime, may_be_realtime)
+from qos.scheduling import Groups
 
 from . import machine as machines
 
@@ -35,14 +37,18 @@ class Together:
 
 
 class Lab(Runner):
-    def __init__(self, bench, args, machine, store):
+    """shared: an ExitStack that is left when all that bench has started is ended."""
+
+    def __init__(self, bench, args, machine, store, shared):
         super().__init__(bench, args, ROUNDS, SECONDS)
-        self.machine, self.store = machine, store
+        self.machine, self.store, self.retries_of_point = machine, store, self.retries
         if not may_be_realtime():
             self.realtime = []
-        self.group = None
+        self.group, self.base_is_valid = None, True
         self.done = self.total = 0
         self.began = time.monotonic()
+        self.shared = shared
+        self.work_alone = {}  # a second, of batch jobs
 
     # ---- points of a group ------------------------------------------------------------
 
@@ -54,6 +60,7 @@ class Lab(Runner):
         unknown = set(only) - {point.name for _, _, point in todo}
         if unknown:
             side.fail(f"no such point: {', '.join(sorted(unknown))}")
+        todo = [one for one in todo if not self.machine.lacks(one[-1].needs)]
         stored = {name: self.store.latest(name) for name in groups}
         todo = [(name, turn, point) for name, turn, point in todo
                 if stored[name].get((point.name, turn), ["missing"])]
@@ -61,17 +68,30 @@ class Lab(Runner):
         self.say(f"{len(todo)} points to measure" if todo else "everything is measured")
         for name, turn, point in todo:
             self.group = name
-            start = time.monotonic()
-            one = self.until_valid(f"{name}, round {turn}: {point.name}", lambda: point.measure(self))
-            self.store.put(name, point.name, turn, one, time.monotonic() - start)
-            self.done += point.cost
-            left = (time.monotonic() - self.began) / self.done * (self.total - self.done)
-            self.say(f"  {self.done / self.total:.0%}, {left / 60:.0f} min left")
+            self.measure(name, turn, point)
+
+    def measure(self, name, turn, point):
+        start = time.monotonic()
+        self.base_is_valid, self.retries = True, self.retries_of_point
+        one = self.until_valid(f"{name}, round {turn}: {point.name}", lambda: point.measure(self))
+        if not self.base_is_valid:
+            one.faults.append("the peak that the load is a part of was invalid")
+        self.store.put(name, point.name, turn, one, time.monotonic() - start)
+        self.done += point.cost
+        left = (time.monotonic() - self.began) / self.done * (self.total - self.done)
+        self.say(f"  {self.done / self.total:.0%}, {left / 60:.0f} min left")
 
     def first(self, point, value):
         """What the first round of a point of this group measured: rates are parts of that peak,
         the same in all rounds."""
-        return self.store.runs(self.group)[point][0].values[value]
+        run = self.store.runs(self.group)[point][0]
+        self.base_is_valid &= not run.faults
+        return run.values[value]
+
+    @functools.cached_property
+    def cpu_groups(self):
+        """Control groups of the same share, for a server and a batch job."""
+        return self.shared.enter_context(Groups())
 
     @property
     def threads(self):
@@ -167,11 +187,16 @@ class Lab(Runner):
             run.faults.append("the client was the limit of the search")
         return run
 
-    def paced(self, server, rate, *options, **how):
-        """An open loop at that rate: latencies, with all gates."""
-        one = self.interactive(server, *options, rate=max(int(rate), 1), **how)
+    def start_paced(self, server, rate, *options):
+        return self.start_interactive(server, *options, rate=max(int(rate), 1))
+
+    def finish_paced(self, load, rate, is_shared=False):
+        one = self.finish_interactive(load, is_shared=is_shared)
         one.values["rate"] = rate
         if not self.realtime:
             one.faults.append(NOT_REALTIME)
         return one
 
+    def paced(self, server, rate, *options, is_shared=False):
+        """An open loop at that rate: latencies, with all gates."""
+        return self.finish_paced(self.start_paced(server, rate, *options), rate, is_shared)

@@ -192,7 +192,8 @@ class Runner:
         result = self.bench.finish_load(load.process, load.seconds + 60)
         cpu, faults = load.watch.server_cpu(is_shared)
         client = side.client_cpu_of(result, polling=True)
-        run = Run({"p99": side.p99_of(result), "p95": side.p95_of(result), "mean": side.mean_of(result),
+        run = Run({"p99": side.p99_of(result), "p95": side.p95_of(result),
+                   "p50": side.quantile_of(result, "p50"), "mean": side.mean_of(result),
                    "late": side.lag_p99_of(result), "served": side.served_of(result),
                    "server_cpu": cpu})
         if neighbour is not None:

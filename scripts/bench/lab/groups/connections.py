@@ -29,8 +29,7 @@ def measure(name, connections):
 def points(lab):
     for connections in lab.some(COUNTS) + [16] * lab.quick:
         for name in SERVERS:
-            if not lab.machine.lacks(NEEDS[name]):
-                yield Point(f"{name}-{connections}", measure(name, connections))
+            yield Point(f"{name}-{connections}", measure(name, connections), needs=NEEDS[name])
 
 
 def knee(points):

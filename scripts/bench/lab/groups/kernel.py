@@ -26,10 +26,9 @@ def measure(debian):
     return run
 
 
-def points(lab):
+def points(_lab):
     yield Point("ours", measure(False))
-    if not lab.machine.lacks(["memcached"]):
-        yield Point("theirs", measure(True))
+    yield Point("theirs", measure(True), needs=("memcached",))
 
 
 def share(points):

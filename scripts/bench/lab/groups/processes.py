@@ -32,8 +32,8 @@ def measure(processes, threads):
 
 def points(lab):
     for processes in COUNTS:
-        yield Point(f"{processes}x1", measure(processes, 1), 16)
-    yield Point("1x2", measure(1, 2), 16)
+        yield Point(f"{processes}x1", measure(processes, 1), 8)
+    yield Point("1x2", measure(1, 2), 8)
 
 
 def scaling(points):

@@ -3,15 +3,19 @@
 """One process with more and more threads: the peak of a closed loop and the rate that keeps p95
 at 500 us. Gets of 15 keys, so that a client costs less than the servers; where the machine
 has no CPU left for it, it shares one with them at real-time priority."""
+import side_by_side as side
 from qos.runner import SEVERAL
 
 from ..rows import Point, Row, over
 
 MAX = 24
 TIMESHARED = "ours-2-timeshared"
+SIBLINGS = "ours-siblings"
 SCALES = 1.6       # times one thread that two have to do
 FLAT = 0.85        # of the best that more threads than CPUs keep
 SERVERS = {"ours": False, "theirs": True}
+NEEDS = {"ours": (), "theirs": ("memcached",)}
+COST = 8
 
 
 def measure(debian, threads, cpus):
@@ -28,12 +32,14 @@ def measure(debian, threads, cpus):
 
 
 def points(lab):
-    has_other = not lab.machine.lacks(["memcached"])
     for threads in lab.threads:
         for name, debian in SERVERS.items():
-            if not debian or (has_other and (threads <= 2 or not lab.quick)):
-                yield Point(f"{name}-{threads}", measure(debian, threads, None), 16)
-    yield Point(TIMESHARED, measure(False, 2, 1), 16)
+            if not debian or threads <= 2 or not lab.quick:
+                yield Point(f"{name}-{threads}", measure(debian, threads, None), COST, NEEDS[name])
+    yield Point(TIMESHARED, measure(False, 2, side.SERVER_CPU), COST)
+    if lab.machine.siblings > 1:
+        core = ",".join(map(str, sorted(side.siblings_of(side.SERVER_CPU))))
+        yield Point(SIBLINGS, measure(False, lab.machine.siblings, core), COST)
 
 
 def measured(points, server):
@@ -100,6 +106,11 @@ def latency_plots(points):
         name: points.curve("ours-{}", threads, name) for name in ("p50", "p99")})
 
 
+def hyperthreads(points):
+    ratio = points.ratio(SIBLINGS, "ours-1", "rate")
+    return f"all threads of a core {ratio:.2f}x one", {"they do more than one": ratio > 1}
+
+
 ROWS = [
     Row("D Fig 1", "threads of one process", "1-24 threads: flat at 8, 250K",
         f"2 threads >= {SCALES}x one; beyond the CPUs the peak stays flat and the QoS rate falls",
@@ -113,4 +124,6 @@ ROWS = [
     Row("003 Fig 3-5", "threads, latency and CPU", "best at the number of cores; 450K",
         "p99 is lowest with as many threads as CPUs, the kernel's share grows beyond", latency,
         latency_plots, ("cpus",)),
+    Row("SF Fig 15", "hyperthreads", "two threads of a core do more than one", "a worker on each thread of a core does more "
+        "than one worker", hyperthreads, needs=("smt",)),
 ]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""UDP, of which any thread takes the next request, beside TCP, whose connections stay where they
+are: one thread more than CPUs, so that some are slower."""
+import side_by_side as side
+
+from ..rows import Point, Row
+
+LOADS = (50, 60, 70)  # of the lower peak
+
+
+def measure(transport, load):
+    def run(lab):
+        port = side.free_port()
+        udp = transport == "udp"
+        options = ["-t", str(len(lab.machine.cpus) + 1), "--pin=none", *(["-U", str(port)] if udp else [])]
+        with lab.bare_server(options, cpus=lab.every_cpu) as server:
+            if udp:
+                server.target = lambda: f"udp://127.0.0.1:{port}"
+            if load is None:
+                return lab.flat_out(server, is_shared=True, limit="machine")
+            lower = min(lab.first("udp-peak", "rate"), lab.first("tcp-peak", "rate"))
+            return lab.paced(server, lower * load / 100, "-c", 32, is_shared=True)
+    return run
+
+
+def points(lab):
+    for transport in ("udp", "tcp"):
+        yield Point(f"{transport}-peak", measure(transport, None))
+    for load in (60,) if lab.quick else LOADS:
+        for transport in ("udp", "tcp"):
+            yield Point(f"{transport}-{load}", measure(transport, load))
+
+
+def balanced(points):
+    peak = points.ratio("udp-peak", "tcp-peak", "rate")
+    points.of("udp-60")
+    ratios = {load: points.ratio(f"udp-{load}", f"tcp-{load}", "p95") for load in LOADS
+              if points.has(f"udp-{load}", f"tcp-{load}")}
+    return (f"UDP peak {peak:.0%} of TCP's; p95 " + ", ".join(
+        f"{ratio:.2f}x TCP's at {load} %" for load, ratio in ratios.items())), {
+        "p95 of UDP is below TCP's": max(ratios.values()) < 1, "the peak of UDP is lower": peak < 1}
+
+
+ROWS = [Row("E 3.2.4", "UDP without imbalance", "no imbalance; peak below 30 % of TCP's",
+            "p95 of UDP below TCP's at 50-70 % of the lower peak, which is UDP's", balanced, needs=("cpus",))]

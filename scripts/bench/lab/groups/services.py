@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Two services on one CPU: this server, and one whose requests take a millisecond; each at several
+parts of its own peak. A cell is kept when both have a p95 of at most 5 times that at low load."""
+import side_by_side as side
+from qos.runner import SEVERAL, Run, Watch, client_faults
+
+from .. import beside
+from ..rows import Point, Row
+
+LOADS = (10, 30, 50, 70, 90)  # of each one's peak
+KEEPS = 5                     # times the p95 alone at the lowest load
+MEAN_US = 1000
+NEEDS = {"default": (), "slice": (), "fifo": ("root",)}
+MODES = {"default": [], "slice": ["--sched=slice:100us"], "fifo": ["--sched=fifo"]}
+BROKEN_BY = 100  # of both loads together: the default has failed by then
+CLEAR_TO = 80    # a slice keeps the cells to here
+
+
+class Service:
+    """For mcload."""
+
+    def __init__(self, port):
+        self.port = port
+
+    def target(self):
+        return f"127.0.0.1:{self.port}"
+
+
+def service_alone(lab):
+    return beside_ours(lab, "default", 0, LOADS[0])
+
+
+def beside_ours(lab, mode, ours, theirs):
+    """Both at once; what of ours was measured, or of the other one without."""
+    port = side.free_port()
+    job = beside.Job(("service", str(port), str(MEAN_US)))
+    with lab.bare_server(["-t", "1", *MODES[mode]]) as server, beside.running(lab, job):
+        watch = Watch(lab.bench, server)
+        other = lab.bench.start_load(
+            Service(port), "--noload", "-t", lab.seconds + 1, "-T", 1, "-c", 8, "-q",
+            int(theirs / 100 * 1e6 / MEAN_US), *lab.realtime)
+        one = Run({})
+        if ours:
+            one = lab.paced(server, lab.first("peak", "rate") * ours / 100, *SEVERAL, "-c", 32, is_shared=True)
+        result = lab.bench.finish_load(other, lab.seconds + 60)
+        one.faults += client_faults(result, lab.realtime) + watch.server_cpu(is_shared=True)[1] * (not ours)
+        one.values["service_p95"] = side.p95_of(result)
+        return one
+
+
+def ours_alone(lab):
+    with lab.bare_server(["-t", "1"]) as server:
+        return lab.paced(server, lab.first("peak", "rate") * LOADS[0] / 100, *SEVERAL, "-c", 32)
+
+
+def measure(mode, ours, theirs):
+    return lambda lab: beside_ours(lab, mode, ours, theirs)
+
+
+def peak(lab):
+    with lab.bare_server(["-t", "1"]) as server:
+        return lab.flat_out(server, *SEVERAL)
+
+
+def points(lab):
+    yield Point("peak", peak)
+    yield Point("ours-alone", ours_alone)
+    yield Point("service-alone", service_alone)
+    loads = (10, 50) if lab.quick else LOADS
+    for mode in MODES:
+        for ours in loads:
+            for theirs in loads:
+                yield Point(f"{mode}-{ours}-{theirs}", measure(mode, ours, theirs), needs=NEEDS[mode])
+
+
+def cells(points, mode):
+    """{(our load, its load): are both kept?}"""
+    ours, service = points("ours-alone", "p95"), points("service-alone", "service_p95")
+    points.of("peak")
+    points.of(f"{mode}-50-50")
+    return {(a, b): (points(f"{mode}-{a}-{b}", "p95") <= KEEPS * ours
+                     and points(f"{mode}-{a}-{b}", "service_p95") <= KEEPS * service)
+            for a in LOADS for b in LOADS if points.has(f"{mode}-{a}-{b}")}
+
+
+def grid(points):
+    kept = {mode: cells(points, mode) for mode in MODES}
+    shown = ", ".join(f"{mode} {sum(cells.values())} of {len(cells)}" for mode, cells in kept.items())
+    early = [cell for cell, is_kept in kept["default"].items() if sum(cell) <= BROKEN_BY and not is_kept]
+    clear = [is_kept for cell, is_kept in kept["slice"].items() if sum(cell) <= CLEAR_TO]
+    return f"cells kept: {shown}", {
+        f"the default fails with both loads at {BROKEN_BY} % in all": bool(early),
+        f"a slice keeps most cells to {CLEAR_TO} %": sum(clear) > len(clear) / 2}
+
+
+def plots(points):
+    yield ("grids", "Both services within 5 times their p95 at low load", "this server, % of its peak",
+           "service of 1 ms, % of its peak", {
+               mode: {cell: (is_kept, any(not run.faults for run in points.of(f"{mode}-{cell[0]}-{cell[1]}")))
+                      for cell, is_kept in cells(points, mode).items()} for mode in MODES})
+
+
+ROWS = [Row("E Fig 6, 9", "two services on a CPU", "CFS fails at half; BVT to 80-90 %; FIFO with quota to 70 %",
+            f"the default fails with both at {BROKEN_BY} % in all, a slice keeps most cells to {CLEAR_TO} %", grid, plots,
+            ("cpus", "root"))]
