@@ -55,8 +55,9 @@ limit_wait(struct link *l, int direction)
         nsec_t now = clock_now();
         if (now >= l->deadline) {
             return fail(l,
-                        "no answer from %s within %g s: it is overloaded, stopped or not "
-                        "a memcached (--timeout=SECONDS waits longer)",
+                        "no answer from %s within %g s: it is overloaded or stopped "
+                        "(--timeout=SECONDS waits longer), or does not speak the text "
+                        "protocol (-S, -B binary: see the listener of --admin)",
                         l->server, (double)l->timeout / (double)NSEC_PER_SEC);
         }
         nsec_t us = (l->deadline - now) / NSEC_PER_USEC + 1;
@@ -203,8 +204,7 @@ fill(struct link *l)
             return fail(
                 l,
                 "%s closed the connection before the end of its answer (a port for "
-                "TLS or the binary protocol, -Z, -S, -B? ask on a listener that has "
-                "neither, such as -l notls:127.0.0.1:11212, or that of --admin)",
+                "TLS? ask on one without, such as -l notls:127.0.0.1:11212)",
                 l->server);
         }
         if (errno != EAGAIN && errno != EINTR) {

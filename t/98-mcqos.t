@@ -181,6 +181,9 @@ SH
     }
     mcqos_says(64, '', qr/wants a password, and \Q$_\E has none: its first line is USER:PASSWORD/, @at, '--auth-file', $_, 'status')
         for "$token.none", scratch_file('empty', ''), scratch_file('no-colon', "user\n");
+    my $sasl = serve('-S', {env => {MEMCACHED_SASL_PWDB => $wrong}});
+    mcqos_says(2, '', qr/or does not speak the text protocol \(-S, -B binary: see the listener of --admin\)/,
+        '-s', $sasl->at, '--timeout', 0.3, 'status');
     my $open = serve();
     mcqos_says(0, qr/answers in/, '', '-s', $open->at, '--auth-file', $token, 'ping');
     exchange($open->connect, "get mcqos\r\n", "END\r\n", 'a server without passwords is told none');
