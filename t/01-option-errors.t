@@ -67,7 +67,7 @@ each_profile(sub ($profile) {
             ['--balance=on', 'option --balance takes no value: --balance=on'],
             ['--steer', 'option --steer needs a value: rr, cpu, reuseport, napi or p2c'],
             ['--membind', 'option --membind needs a value: interleave, local, node:K or none'],
-            ['--sched', 'option --sched needs a value: other:N, slice:T, fifo[:P], rr[:P] or batch'],
+            ['--sched', 'option --sched needs a value: other:N, slice:T, fifo[:P], rr[:P], bvt or batch'],
             ['--classes', 'option --classes needs a value: on or off'],
             ['--udp-guard', 'option --udp-guard needs a value: on or off'],
             ['--qps-limit-unit', 'option --qps-limit-unit needs a value: cmd or key'],

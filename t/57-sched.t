@@ -71,6 +71,20 @@ SKIP: {
     serves($server);
 }
 
+# What asks a scheduler of sched_ext, which machines have only where it is loaded.
+{
+    my $server = serve('-t', '2', '--sched=bvt');
+    my $stats = sched_stats($server);
+    is($stats->{sched}, 'bvt', 'bvt: asked');
+    if ($stats->{sched_errors} == 0) {
+        is($stats->{sched_policy}, 'ext', '... and there');
+    } else {
+        is($stats->{sched_errors}, 2, '... and not there, for both workers');
+        log_says($server, qr/--sched=bvt: (the kernel has no sched_ext|bvt is not the kernel's scheduler)/, '... with the reason');
+    }
+    serves($server, 'bvt: it serves');
+}
+
 # What asks for rights.
 for my $case (['fifo', 'fifo', 1, 1], ['fifo:7', 'fifo', 1, 7], ['rr:2', 'rr', 2, 2],
         ['other:-3', 'other', 0, 0], ['batch', 'batch', 3, 0]) {
@@ -158,7 +172,7 @@ SKIP: {
 }
 
 # What cannot be is refused at the start.
-for my $wrong (['batch:1', qr/rr\[:P\] or batch/], ['deadline:1ms/10ms', qr/admission control/],
+for my $wrong (['batch:1', qr/rr\[:P\], bvt or batch/], ['deadline:1ms/10ms', qr/admission control/],
         ['deadline', qr/--pin/], ['fifo:0', qr/1 to 99/], ['other:-21', qr/-20 to 19/],
         ['slice:', qr/100us/], ['', qr/other:N/]) {
     my ($text, $reason) = @$wrong;

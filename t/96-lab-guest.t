@@ -46,6 +46,18 @@ is(scalar(() = $fifo =~ /^point \d+\+\d+ /gm), 25, 'the grid has 25 cells');
 like($fifo, qr/exec quota 24 75 \$server,\$\(pidof mcload\) 25 \$service/, '... with quotas for FIFO, by the loads');
 unlike($slice, qr/quota/, '... and for FIFO alone');
 
+$plan = lab('newest', 'shares', '--plan', '--sched', 'bvt', '--sched', 'bvt-0')->{out};
+like($plan, qr{^# bvt\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loaded first, with its rules');
+like($plan, qr{^# bvt-0\n/bvt/bvt -w 0 >}m, '... or none');
+my $folder = scratch_dir() . '/bvt';
+mkdir $_ for $folder, "$folder/lib", "$folder/root";
+for my $path ('bvt', 'lib/bvt', 'lib/libc.so.6', 'root/other') {
+    open my $fh, '>', "$folder/$path" or die "$path: $!";
+    print $fh $path;
+}
+is(value(qq{" ".join(sorted(machine.bvt("", "$folder")))}), 'bvt/bvt bvt/lib/bvt bvt/lib/libc.so.6',
+    'a guest gets it with its libraries, and nothing of what made it');
+
 # ---- what is in a guest -------------------------------------------------------------------
 
 is(value('machine.libraries("\tlinux-vdso.so.1 (0x7ff)\n\tlibm.so.6 => /lib/x/libm.so.6 (0x7f0)\n'
@@ -81,8 +93,8 @@ is(value('kernels.release("linux-image-cloud-amd64\n  Depends: linux-base-cloud-
 
 my $said = '@kernel 6.1\r\nnoise\r\n@point alone-5 0 {\"done_us\": {\"p95\": 7.5}}|@\r\n'
     . '@point peak 0 class,qps,count,errors,valid,50th,95th,99th,max|\"all\",9.5,10,0,false,1,2,3,4|x|@\r\n'
-    . '@point slow 3 @as slice:100: the kernel ignores it|\r\n';
-is_deeply(value(qq{machine.points_of("$said\@end\\r\\n")}), ['6.1', {'alone-5' => {done_us => {p95 => 7.5}}, slow => undef,
+    . '@point spinner 0 0.501|@\r\n@point state 0 enabled|@\r\n@point slow 3 @as slice:100: the kernel ignores it|\r\n';
+is_deeply(value(qq{machine.points_of("$said\@end\\r\\n")}), ['6.1', {'alone-5' => {done_us => {p95 => 7.5}}, slow => undef, spinner => {share => 0.501}, state => {is => 'enabled'},
         peak => {rate => 9.5, count => 10, errors => 0, valid => JSON::PP::false, done_us => {p50 => 1, p95 => 2, p99 => 3, max => 4}}},
         {slow => 'as slice:100: the kernel ignores it'}], 'points: of JSON, of CSV, and refused');
 my $cut = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
@@ -106,11 +118,22 @@ is_deeply(value('experiments.judge_pairs(' . pairs(5 => 100, 20 => 900, 50 => 10
 is(value('experiments.ratios({"alone-5": {"begun_us": {"p95": 1}, "done_us": {"p95": 50}}, '
             . '"beside-5": {"begun_us": {"p95": 9}, "done_us": {"p95": 60}}})[5]'), 1, 'delays below 10 us are no different');
 
+is_deeply(value('experiments.judge_shares({"spinner": {"share": 0.52}, "other": {"share": 0.48}})'),
+    {share => 0.52, fair => JSON::PP::true}, 'shares: 3 % off a half is fair');
+is_deeply(value('experiments.judge_shares({"spinner": {"share": 0.6}, "other": {"share": 0.4}})'),
+    {share => 0.6, fair => JSON::PP::false}, '... more is not');
+
 my $grid = value('(lambda cells: experiments.judge_grid({**cells, **{"service-" + k: v for k, v in cells.items()}}))('
         . '{"alone-10": {"done_us": {"p95": 10}}, **{f"{a}+{b}": {"done_us": {"p95": 50 if a + b <= 80 else 51}} '
         . 'for a in experiments.GRID_LOADS for b in experiments.GRID_LOADS}})');
 is($grid->{most_good}, 80, 'the grid: good up to a sum of 80 %');
 is($grid->{least_bad}, 100, '... and bad from 100 %');
 is(scalar @{$grid->{good}}, 10, '... in 10 cells');
+
+# ---- patches/ -----------------------------------------------------------------------------
+
+my $build = run_program({command => ["$top/patches/sched_ext-bvt/build"]});
+is($build->{status}, 2, 'build of the scheduler wants a folder');
+like($build->{err}, qr/^usage: /, '... and says so');
 
 done_testing();

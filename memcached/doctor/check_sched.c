@@ -38,12 +38,26 @@ read_slice(const struct host *h, uint64_t *ns)
     return false;
 }
 
+/* Linux before 6.12 takes a slice and forgets it. */
+static bool
+forgets_slices(const struct host *h)
+{
+    char release[HOST_LINE];
+    unsigned major, minor;
+    return host_line(h, release, "/proc/sys/kernel/osrelease") &&
+           sscanf(release, "%u.%u", &major, &minor) == 2 &&
+           (major < 6 || (major == 6 && minor < 12));
+}
+
 static void
 look_slice(const struct host *h, struct doctor_finding *f)
 {
     uint64_t ns;
     if (h->conf.sched != NULL) {
-        finding_set(f, DOCTOR_GOOD, "--sched=%.64s", h->conf.sched);
+        bool is_forgotten =
+            strncmp(h->conf.sched, "slice", strlen("slice")) == 0 && forgets_slices(h);
+        finding_set(f, is_forgotten ? DOCTOR_WARN : DOCTOR_GOOD, "--sched=%.64s%s",
+                    h->conf.sched, is_forgotten ? ", which this kernel ignores" : "");
     } else if (read_slice(h, &ns)) {
         finding_set(f, ns > SLICE_GOOD_NS ? DOCTOR_NOTE : DOCTOR_GOOD,
                     "no --sched, and slices of %llu us", (unsigned long long)ns / 1000);
@@ -113,7 +127,8 @@ static const struct doctor_check rows[] = {
             "0.09 ms with fifo, at 10 % of the load (doc/benchmarks.md). Sharing a CPU cost "
             "46 % of the requests within the target, with fifo 2 % (Managing Interference, "
             "table 3).",
-     .mend = "start with --sched=slice:100us (Linux 6.12 or later) or fifo",
+     .mend = "start with --sched=slice:100us (Linux 6.12 or later), with\n"
+             "other:-20 (before Linux 6.6), or with fifo",
      .stay = "LimitRTPRIO=10 in the unit gives the right to it"},
     {.name = "sched-features", .look = look_features,
      .path = "/sys/kernel/debug/sched/features",

@@ -65,7 +65,7 @@ static const struct opt options[] = {
     {.letter = 'T', .name = "pin", SET(set_pin), .section = THREADS, .common = 15,
      .arg = "spread|compact|cores|llc|2s6c1t|list:CPUS|none?", .preset_help = "spread",
      .help = "pin workers to CPUs"},
-    {.name = "sched", SET(set_sched), .arg = "other:N|slice:T|fifo[:P]|rr[:P]|batch",
+    {.name = "sched", SET(set_sched), .arg = "other:N|slice:T|fifo[:P]|rr[:P]|bvt|batch",
      .section = THREADS, .help = "scheduling policy of workers; other:N is a nice value"},
     {.name = "irq-suspend", .kind = OPT_FLAG, OF(busy_poll.prefers), .section = THREADS,
      .help = "workers prefer polling, so that the NIC's interrupts can stay off"},

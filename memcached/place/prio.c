@@ -20,6 +20,7 @@
 #define PRIORITY_MOST 99
 #define PRIORITY_DEFAULT 1
 #define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+#define POLICY_EXT 7    /* SCHED_EXT, Linux 6.12 */
 #define AUTOGROUP_TRIES 20
 #define AUTOGROUP_SLEEP_NS 20000000 /* the kernel takes ten a second, of all processes */
 
@@ -94,6 +95,7 @@ static const struct {
     {"slice", PRIO_SLICE, parse_slice, true, NULL},
     {"fifo", PRIO_FIFO, parse_priority, false, NULL},
     {"rr", PRIO_RR, parse_priority, false, NULL},
+    {"bvt", PRIO_BVT, NULL, false, NULL},
     {"batch", PRIO_BATCH, NULL, false, NULL},
     {"deadline", PRIO_LEAVE, parse_priority, false,
      "sched: deadline is not offered: the kernel's admission control refuses threads "
@@ -121,7 +123,7 @@ prio_parse(struct prio_spec *spec, const char *text)
                    ? NULL
                    : words[i].parse(spec, value != NULL ? value : "");
     }
-    return "sched must be other:N, slice:T, fifo[:P], rr[:P] or batch";
+    return "sched must be other:N, slice:T, fifo[:P], rr[:P], bvt or batch";
 }
 
 const char *
@@ -144,6 +146,8 @@ prio_name(const struct prio_spec *spec)
     case PRIO_RR:
         snprintf(text, sizeof text, "rr:%u", spec->priority);
         break;
+    case PRIO_BVT:
+        return "bvt";
     case PRIO_BATCH:
         return "batch";
     }
@@ -194,6 +198,9 @@ attr_of(const struct prio_spec *spec, const struct attr *now)
         attr.priority = spec->priority;
         attr.nice = 0;
         break;
+    case PRIO_BVT:
+        attr.policy = POLICY_EXT;
+        break;
     case PRIO_BATCH:
         attr.policy = SCHED_BATCH;
         break;
@@ -224,7 +231,18 @@ prio_apply(const struct prio_spec *spec, pid_t tid)
     bool is_applied = now.policy == attr.policy && now.nice == attr.nice &&
                       now.priority == attr.priority &&
                       (attr.runtime == 0 || now.runtime == attr.runtime);
-    return is_applied ? 0 : ENOTSUP;
+    if (!is_applied) {
+        return ENOTSUP;
+    }
+    return spec->policy != PRIO_BVT || prio_has_bvt("") ? 0 : ENODEV;
+}
+
+bool
+prio_has_bvt(const char *root)
+{
+    char path[CGROUP_PATH_MAX], name[16];
+    snprintf(path, sizeof path, "%s/sys/kernel/sched_ext/root/ops", root);
+    return file_read_line(path, name, sizeof name) && strcmp(name, "bvt") == 0;
 }
 
 int
@@ -233,6 +251,7 @@ prio_read(pid_t tid, struct prio_seen *seen)
     static const char *const names[] = {
         [SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
         [SCHED_BATCH] = "batch", [SCHED_IDLE] = "idle", [6] = "deadline",
+        [POLICY_EXT] = "ext",
     };
     struct attr attr;
     int error = read_attr(tid, &attr);
@@ -251,7 +270,17 @@ prio_explain(const struct prio_spec *spec, int error, const char *root, char *te
              size_t len)
 {
     char file[CGROUP_PATH_MAX];
-    if (error == ENOTSUP) {
+    if (spec->policy == PRIO_BVT && error == ENODEV) {
+        snprintf(
+            text, len,
+            "--sched=bvt: bvt is not the kernel's scheduler; workers have no warp until "
+            "it is (patches/sched_ext-bvt)");
+    } else if (spec->policy == PRIO_BVT && error == EINVAL) {
+        snprintf(
+            text, len,
+            "--sched=bvt: the kernel has no sched_ext; it needs Linux 6.13 or later with "
+            "CONFIG_SCHED_CLASS_EXT");
+    } else if (error == ENOTSUP) {
         snprintf(text, len,
                  "--sched=%s: the kernel ignores it; slices need Linux 6.12 or later",
                  prio_name(spec));

@@ -20,6 +20,7 @@ enum prio_policy {
     PRIO_SLICE, /* a slice of its own: the same share, in smaller pieces, sooner */
     PRIO_FIFO,
     PRIO_RR,
+    PRIO_BVT, /* asks bvt, a scheduler of sched_ext, for a warp: patches/sched_ext-bvt */
     PRIO_BATCH, /* preempts no thread when it wakes up: for a server that is to yield */
 };
 
@@ -36,14 +37,14 @@ struct prio_spec {
 
 /* What a thread has. */
 struct prio_seen {
-    const char *policy; /* other, batch, idle, fifo, rr, deadline */
+    const char *policy; /* other, batch, idle, fifo, rr, deadline, ext */
     int nice;
     unsigned priority;
     uint64_t slice_ns; /* 0: the kernel does not tell */
     bool resets_on_fork;
 };
 
-/* Parses "other:-20", "slice:100us", "fifo", "fifo:10", "rr:10", "batch". NULL, or what is
+/* Parses "other:-20", "slice:100us", "fifo", "fifo:10", "rr:10", "bvt", "batch". NULL, or what is
  * wrong; "deadline" is refused with the reason. */
 must_check const char *prio_parse(struct prio_spec *spec, const char *text);
 /* "slice:100000ns", "default"; the text lives until the thread's next call. */
@@ -54,8 +55,11 @@ bool prio_is_realtime(const struct prio_spec *spec);
 bool prio_needs_right(const struct prio_spec *spec);
 
 /* To a thread of this process; tid 0: the calling one. 0, or the errno; ENOTSUP: the kernel
- * ignored it. Children of the thread start without it. */
+ * ignored it; ENODEV: it asks for a warp, and bvt is not loaded yet. Children of the thread start without it. */
 must_check int prio_apply(const struct prio_spec *spec, pid_t tid);
+/* Is bvt the scheduler, which gives a warp to threads that ask for one? `root`: as in
+ * place/cgroup.h. */
+must_check bool prio_has_bvt(const char *root);
 /* 0, or the errno. */
 must_check int prio_read(pid_t tid, struct prio_seen *seen);
 /* Why prio_apply failed and what helps, as one sentence. `root`: as in place/cgroup.h. */

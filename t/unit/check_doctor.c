@@ -71,6 +71,7 @@ enum {
     WITH_TLS = 1 << 12,
     WITH_PASSWORD = 1 << 13,
     RUNNING = 1 << 14,
+    SLICE = 1 << 15,
 };
 
 static void
@@ -78,7 +79,7 @@ set_conf(struct doctor_conf *c, unsigned what)
 {
     c->is_pinned = what & PINNED;
     c->threads = what & TWO_WORKERS ? 2 : what & ONE_WORKER ? 1 : c->threads;
-    c->sched = what & FIFO ? "fifo:1" : NULL;
+    c->sched = what & FIFO ? "fifo:1" : what & SLICE ? "slice:100us" : NULL;
     c->is_realtime = what & FIFO;
     c->locks_memory = what & LOCKED;
     c->may_raise = what & AS_ROOT;
@@ -233,6 +234,12 @@ static const struct {
      {{SYSCTL "kernel/sched_min_granularity_ns", "750000\n"}}},
     {"sched-slice", DOCTOR_GOOD, "--sched=fifo:1", FIFO,
      {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
+    {"sched-slice", DOCTOR_WARN, "--sched=slice:100us, which this kernel ignores", SLICE,
+     {{SYSCTL "kernel/osrelease", "6.11.10-amd64\n"}}},
+    {"sched-slice", DOCTOR_GOOD, "--sched=slice:100us", SLICE,
+     {{SYSCTL "kernel/osrelease", "6.12.0\n"}}},
+    {"sched-slice", DOCTOR_GOOD, "--sched=fifo:1", FIFO,
+     {{SYSCTL "kernel/osrelease", "5.10.0\n"}}},
     {"sched-features", DOCTOR_UNKNOWN, "mount -t debugfs debugfs /sys", 0, NOTHING},
     {"sched-features", DOCTOR_WARN, "PREEMPT_SHORT is off", 0,
      {{"/sys/kernel/debug/sched/features",

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check_tree.h"
 #include "check_unit.h"
 #include "place/scheduling.h"
 
@@ -34,6 +35,7 @@ static const struct {
     {"fifo", {.policy = PRIO_FIFO, .priority = 1}, "fifo:1"},
     {"fifo:99", {.policy = PRIO_FIFO, .priority = 99}, "fifo:99"},
     {"rr:7", {.policy = PRIO_RR, .priority = 7}, "rr:7"},
+    {"bvt", {.policy = PRIO_BVT}, "bvt"},
     {"batch", {.policy = PRIO_BATCH}, "batch"},
 };
 
@@ -77,6 +79,7 @@ static const struct {
     {"slice:99999999999999999999s", "100us"},
     {"slice:18446744073709551615s", "100us"},
     {"batch:1", "must be other:N"},
+    {"bvt:1", "must be other:N"},
     {"deadline:100us/1ms", "admission control"},
 };
 
@@ -301,6 +304,28 @@ START_TEST(refusals_are_explained)
     ck_assert_ptr_nonnull(strstr(text, "LimitNICE="));
     prio_explain(&spec, EINVAL, "", text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, strerror(EINVAL)));
+    ck_assert_ptr_null(prio_parse(&spec, "bvt"));
+    prio_explain(&spec, EINVAL, "", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: the kernel has no sched_ext"));
+    prio_explain(&spec, ENODEV, "", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: bvt is not the kernel's scheduler"));
+}
+END_TEST
+
+START_TEST(bvt_is_known_by_its_name)
+{
+    static const struct {
+        const char *name;
+        bool is_bvt;
+    } loaded[] = {
+        {"bvt\n", true}, {"bvt_x\n", false}, {"simple\n", false}, {"\n", false}};
+    make_root();
+    ck_assert(!prio_has_bvt(root));
+    for (unsigned i = 0; i < sizeof loaded / sizeof loaded[0]; i++) {
+        put_file("sys/kernel/sched_ext/root/ops", loaded[i].name);
+        ck_assert_int_eq(prio_has_bvt(root), loaded[i].is_bvt);
+    }
+    remove_root();
 }
 END_TEST
 
@@ -320,6 +345,7 @@ main(void)
     tcase_add_loop_test(tc, nothing_kept_nothing_lent, 0, 2);
     tcase_add_test(tc, nudgers_come_and_go);
     tcase_add_test(tc, refusals_are_explained);
+    tcase_add_test(tc, bvt_is_known_by_its_name);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from . import kernels, machine
-from .experiments import EXPERIMENTS, SAME, SCHEDULERS, difference
+from .experiments import EXPERIMENTS, SAME, SCHEDULERS, difference, plan
 
 TOP = os.path.realpath(os.path.join(machine.HERE, "../../../.."))
 
@@ -36,10 +36,11 @@ def arguments(parser):
 
 def measure(experiment, sched, kernel, args):
     """The result of one scheduler: the points of a run, and by how much others differ."""
-    runs = []
-    for _ in range(args.runs):
-        plan = "\n".join(experiment.plan(SCHEDULERS[sched])) + "\n"
-        runs.append(machine.points_of(machine.boot(kernel, machine.contents(args.build, plan))))
+    lines = "\n".join(plan(experiment, SCHEDULERS[sched])) + "\n"
+    files = machine.contents(args.build, lines)
+    if SCHEDULERS[sched].rules is not None:
+        files |= machine.bvt(os.path.join(TOP, "patches/sched_ext-bvt"), os.path.join(args.folder, "bvt"))
+    runs = [machine.points_of(machine.boot(kernel, files)) for _ in range(args.runs)]
     release, points, errors = runs[0]
     result = {"kernel": release, "sched": sched, "points": points, "errors": errors,
               "runs": args.runs, "difference": max(difference(points, other[1]) for other in runs)}
@@ -54,9 +55,8 @@ def show(result):
         print(f"    {name}: {why}")
     for name, values in result["points"].items():
         if values is not None:
-            late = values.get("begun_us", values["done_us"])
-            print(f"    {name:<16} p50 {late['p50']:>9.1f}  p95 {late['p95']:>9.1f}  "
-                  f"p99 {late['p99']:>9.1f} us")
+            late = values.get("begun_us", values.get("done_us", values))
+            print(f"    {name:<16} " + "  ".join(f"{key} {value}" for key, value in late.items()))
     if "verdict" in result:
         print("    " + json.dumps(result["verdict"]))
     if result["runs"] > 1:
@@ -70,26 +70,30 @@ def commit():
     return run.stdout.strip() or None
 
 
+def save(result, args):
+    name = f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{result['sched']}.json"
+    path = os.path.join(args.folder, name)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"experiment": args.experiment, "commit": commit(), "host": platform.release(),
+                   "qemu": machine.output(machine.QEMU, "--version").splitlines()[0], **result}, f,
+                  indent=1)
+    print(path)
+
+
 def run(args):
     experiment = EXPERIMENTS[args.experiment]
     names = args.sched or list(SCHEDULERS)
     if args.plan:
         for name in names:
-            print(f"# {name}", *experiment.plan(SCHEDULERS[name]), sep="\n")
+            print(f"# {name}", *plan(experiment, SCHEDULERS[name]), sep="\n")
         return
     try:
         machine.needed(machine.QEMU, "qemu-system-x86")
         kernel = kernels.fetch(args.kernel, args.folder)
-        results = []
         for name in names:
-            results.append(measure(experiment, name, kernel, args))
-            show(results[-1])
+            result = measure(experiment, name, kernel, args)
+            show(result)
+            save(result, args)
     except machine.Refused as why:
         print(f"scripts/lab guest: {why}", file=sys.stderr)
         sys.exit(1)
-    path = os.path.join(args.folder, f"guest-{os.path.basename(args.kernel)}-{args.experiment}.json")
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump({"experiment": args.experiment, "commit": commit(), "host": platform.release(),
-                   "qemu": machine.output(machine.QEMU, "--version").splitlines()[0],
-                   "results": results}, f, indent=1)
-    print(path)

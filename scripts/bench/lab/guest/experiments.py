@@ -7,6 +7,7 @@ from typing import Callable
 NEAR = 2        # times alone that a p95 may be,
 BROKEN = 5      # and that is a cliff; the papers' rule for two services, too
 FLOOR_US = 10   # delays below it are no different
+FAIR = 0.03     # that a share may be off a half
 SAME = 0.01     # by which two runs may differ
 LIGHT = (5, 10, 20, 30, 40, 50)  # percent of the load at which a share of the CPU is enough
 BUSY_MS, PERIOD_MS = 6, 48        # of the batch job, about (init)
@@ -19,14 +20,28 @@ class Scheduler:
     server: str    # option of the server
     service: str   # policy of the second service
     quota: bool = False
+    rules: str = None  # of patches/sched_ext-bvt, which is loaded then
 
 
+WARPS = "-w 40000 service=20000 spinner=20000"
 SCHEDULERS = {
     "default": Scheduler("default", "", "default"),
     "nice": Scheduler("nice:-20", "--sched=other:-20", "nice:-10"),
     "fifo": Scheduler("fifo:20", "--sched=fifo:20", "fifo:10", quota=True),
     "slice": Scheduler("slice:100", "--sched=slice:100us", "slice:1000"),
+    "bvt": Scheduler("default", "--sched=bvt", "default", rules=WARPS),
+    "bvt-0": Scheduler("default", "", "default", rules="-w 0"),  # no thread has a warp
 }
+
+
+def plan(experiment, s):
+    """All that the guest runs."""
+    if s.rules is not None:
+        yield f"/bvt/bvt {s.rules} >/tmp/bvt 2>&1 &"
+        yield "sleep 1; [ \"$(cat /sys/kernel/sched_ext/state)\" = enabled ] || cat /tmp/bvt"
+    yield from experiment.lines(s)
+    if s.rules is not None:
+        yield "point state cat /sys/kernel/sched_ext/state"
 
 
 # ---- a task that wakes up each millisecond, beside the batch job --------------------------
@@ -102,6 +117,15 @@ def threads(s):
         yield "kill $server; wait $server"
 
 
+# ---- two programs that want all of the CPU ------------------------------------------------
+
+def shares(s):
+    yield "cp /bin/wave /bin/spinner"
+    yield "wave 100 100 4 >/tmp/other 2>/tmp/other.errors & other=$!"
+    yield f"point spinner as {s.policy} /bin/spinner 100 100 4"
+    yield "wait $other; result other $? /tmp/other"
+
+
 # ---- what is to be seen -------------------------------------------------------------------
 
 def late(point):
@@ -141,10 +165,15 @@ def judge_grid(points):
                              default=None)}
 
 
+def judge_shares(points):
+    share = points["spinner"]["share"] / (points["spinner"]["share"] + points["other"]["share"])
+    return {"share": round(share, 4), "fair": abs(share - 0.5) <= FAIR}
+
+
 @dataclass(frozen=True)
 class Experiment:
     what: str
-    plan: Callable   # lines for a Scheduler
+    lines: Callable  # of the plan, for a Scheduler
     judge: Callable  # a verdict for points
 
 
@@ -155,6 +184,7 @@ EXPERIMENTS = {
     "grid": Experiment("memcached and a service of 1 ms (Reconciling, figures 6 and 9)", grid,
                        judge_grid),
     "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs),
+    "shares": Experiment("two programs that want all of the CPU", shares, judge_shares),
 }
 
 

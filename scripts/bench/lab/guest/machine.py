@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the memcached-qos authors
 """A virtual machine whose time is the number of its instructions: what is in it, its run, and what
 it has printed."""
+import glob
 import gzip
 import json
 import os
@@ -97,6 +98,17 @@ def contents(build, plan):
     return files
 
 
+def bvt(source, folder):
+    """{path: bytes} of the scheduler of patches/, made in that folder when it is not there."""
+    if not os.path.exists(os.path.join(folder, "bvt")):
+        needed("mmdebstrap", "mmdebstrap")
+        if subprocess.run([os.path.join(source, "build"), folder], check=False).returncode != 0:
+            raise Refused(f"{source}/build {folder} failed")
+    paths = [os.path.join(folder, "bvt")]
+    paths += glob.glob(os.path.join(folder, "lib/*"))
+    return {os.path.join("bvt", os.path.relpath(path, folder)): read(path) for path in paths}
+
+
 def points_of(text):
     """(kernel, {point: values or None}, {point: why not}) of what a guest has printed."""
     kernel = re.search(r"^@kernel (\S+)", text, re.M)
@@ -111,9 +123,11 @@ def points_of(text):
 
 
 def values_of(result):
-    """JSON, or the CSV of mcload: of its reads."""
+    """JSON, a share, a word, or the CSV of mcload: of its reads."""
     if result.startswith("{"):
         return json.loads(result)
+    if "," not in result:
+        return {"share": float(result)} if result[:1].isdigit() else {"is": result}
     head, reads = (line.split(",") for line in result.split("|")[:2])
     row = dict(zip(head, reads))
     return {"rate": float(row["qps"]), "count": int(row["count"]), "errors": int(row["errors"]),
