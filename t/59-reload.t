@@ -285,7 +285,7 @@ each_profile(sub ($profile) {
 
 # what is saved is what is read, at both ends of what commands take
 {
-    write_conf('conn-limit = 300');
+    write_conf('conn-limit = 300', 'lru_policy = segmented');
     my ($server, $s) = serve('native', '--config', $file);
     my @commands = map { [split /; /] } (
         'lru tune 79 1 0.000000001 1000000000', 'lru tune 1 79 1234567.25 0.0625', 'lru_crawler sleep 1000000; lru_crawler tocrawl 4294967295',

@@ -22,7 +22,9 @@ set_generation(struct settings *s, bool is_modern)
 {
     s->listen.rejects_fast = s->store.can_reassign = s->maint.has_crawler = is_modern;
     s->maint.has_maintainer = is_modern;
-    s->store.lru.policy = is_modern ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
+    s->store.lru.policy = !is_modern                            ? STORE_LRU_FLAT
+                          : rules_of(s->profile)->lru_is_s3fifo ? STORE_LRU_S3FIFO
+                                                                : STORE_LRU_SEGMENTED;
     s->automove.level = is_modern;
     s->hash_algorithm = is_modern ? "murmur3" : "jenkins";
 }

@@ -210,7 +210,9 @@ show_class_items(struct stats *st, bool has_maintainer, unsigned id,
     if (c.number == 0) {
         return;
     }
-    bool has_temp = has_maintainer && store_lru(st->shared->store).temp_ttl >= 0;
+    struct store_lru_conf lru = store_lru(st->shared->store);
+    bool has_temp = has_maintainer && lru.temp_ttl >= 0;
+    bool has_ghosts = lru.policy == STORE_LRU_S3FIFO;
     bool has_requested = rules_of(st->settings->profile)->items_show_requested;
     struct stats_parts parts = stats_parts(st, id);
     snprintf(prefix, sizeof prefix, "items:%u:", id);

@@ -31,6 +31,21 @@ set_no_maintainer(void *conf, const char *text)
     return NULL;
 }
 
+/* Which the maintainer keeps, but for the flat one. */
+static const char *
+set_policy(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    for (unsigned i = 0; i < STORE_LRU_POLICIES; i++) {
+        if (strcmp(text, store_lru_name(i)) == 0) {
+            s->store.lru.policy = i;
+            s->maint.has_maintainer |= i != STORE_LRU_FLAT;
+            return NULL;
+        }
+    }
+    return "lru_policy must be s3fifo, segmented or flat";
+}
+
 static const char *
 set_temporary_ttl(void *conf, const char *text)
 {
@@ -116,6 +131,9 @@ static const struct opt options[] = {
      .help = "segmented LRU, kept by a background thread"},
     {.word = "no_lru_maintainer", SET(set_no_maintainer), .section = LRU,
      .help = "flat LRU"},
+    {.word = "lru_policy", SET(set_policy), .arg = "P", .section = LRU,
+     .preset_help = "s3fifo",
+     .help = "what leaves when memory is short: s3fifo, segmented or flat"},
     {.word = "hot_lru_pct", .kind = OPT_INT, OF(store.lru.hot_pct), .min = 1, .max = 79,
      .arg = "N", .section = LRU, .preset = "20", .live = &live_shares,
      .error = "hot_lru_pct must be > 1 and < 80",

@@ -177,6 +177,9 @@ tune(const struct req *req, const struct rules *rules, struct store_lru_conf *co
 {
     uint64_t hot, warm;
     double hot_factor, warm_factor;
+    if (conf->policy == STORE_LRU_S3FIFO) {
+        return REPLY_LRU_TUNE;
+    }
     if (req->words < 6 || !req_admin_u64(req->word[2], rules, &hot) ||
         !req_admin_u64(req->word[3], rules, &warm) ||
         !read_fraction(req->word[4], &hot_factor) ||
@@ -199,10 +202,8 @@ tune(const struct req *req, const struct rules *rules, struct store_lru_conf *co
 static enum reply
 set_mode(const struct req *req, struct store_lru_conf *conf)
 {
-    static const char *const names[] = {STORE_LRU_NAMES};
-
     for (unsigned i = 0; i < STORE_LRU_POLICIES; i++) {
-        if (req_word_is(word(req, 2), names[i])) {
+        if (req_word_is(word(req, 2), store_lru_name(i))) {
             conf->policy = i;
             return REPLY_OK;
         }

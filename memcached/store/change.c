@@ -290,15 +290,15 @@ can_renew(const struct store *s, const struct item *it, uint64_t total)
 
 /* The stripe is held: to the others it is as if a new item had come in its place. */
 static void
-renew(struct store *s, struct item *it, const struct store_value *value, uint64_t total,
-      uint32_t now)
+renew(struct store *s, struct item *it, const struct store_value *value, uint64_t hash,
+      uint64_t total, uint32_t now)
 {
     uint64_t before = item_total_of(&s->conf, it);
 
     if (before != total) {
         slab_recharge(&s->slab, it->class_id, (uint32_t)before, (uint32_t)total);
     }
-    lru_renew(s, it, value, before, total, now);
+    lru_renew(s, it, value, hash, before, total, now);
     core_set_cas(s, it, 0);
     item_fill(it, value);
 }
@@ -317,7 +317,7 @@ store_set(struct store *s, struct key key, const struct store_value *value, uint
     if (core_find(s, key, hash, now, &it) == STORE_OK &&
         likely(can_renew(s, it, total))) {
         *class_id = it->class_id;
-        renew(s, it, value, total, now);
+        renew(s, it, value, hash, total, now);
         table_unlock(&s->table, hash);
         return STORE_OK;
     }

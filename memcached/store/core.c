@@ -27,7 +27,7 @@ void
 core_link(struct store *s, struct item *it, uint64_t cas, uint64_t hash, uint32_t now)
 {
     stamp(s, it, cas);
-    lru_link(s, it, now);
+    lru_link(s, it, hash, now);
     table_insert(&s->table, it, hash);
 }
 
@@ -52,7 +52,7 @@ core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
 {
     stamp(s, it, cas);
     table_remove(&s->table, old, hash);
-    lru_replace(s, old, it, now);
+    lru_replace(s, old, it, hash, now);
     table_insert(&s->table, it, hash);
     item_unmark(old, ITEM_LINKED);
 }

@@ -37,11 +37,13 @@
 #define ITEM_SIZED 128u /* is among the counts by size */
 
 /* marks: what happened to it */
-#define ITEM_LINKED 1u    /* in hash table and LRU */
-#define ITEM_FETCHED 2u   /* read since it was stored */
-#define ITEM_ACTIVE 4u    /* read again since it was stored or moved to another list */
+#define ITEM_LINKED 1u  /* in hash table and LRU */
+#define ITEM_FETCHED 2u /* read since it was stored */
+#define ITEM_ACTIVE                                                                      \
+    4u /* read again since it was stored or moved to another list; s3fifo: read */
 #define ITEM_STALE 8u     /* is to be stored anew */
 #define ITEM_WON 16u      /* one client has been asked to do so */
+#define ITEM_KEEN 32u     /* s3fifo: and read again after it was marked active */
 #define ITEM_LIST_SHIFT 6 /* two bits: enum store_list */
 
 struct item {

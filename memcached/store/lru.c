@@ -6,10 +6,16 @@
 #include "store/core.h"
 #include "store/policy.h"
 
+#define ITEM_BYTES_LEAST 64u /* about as large as the smallest item */
+#define GHOST_FIT_PERIOD                                                                 \
+    1024u /* evictions of a class between two looks at how many items there are */
+
 void
-lru_init(struct lru *l, const struct store_lru_conf *conf,
-         const pthread_mutexattr_t *lock_attr)
+lru_init(struct lru *l, const struct store_conf *store_conf, struct mem *mem)
 {
+    const struct store_lru_conf *conf = &store_conf->lru;
+    const pthread_mutexattr_t *lock_attr = store_conf->lock_attr;
+
     memset(l, 0, sizeof(*l));
     PTHREAD_OK(pthread_mutex_init(&l->conf_lock, lock_attr));
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
@@ -19,6 +25,9 @@ lru_init(struct lru *l, const struct store_lru_conf *conf,
     atomic_init(&l->policy, conf->policy);
     atomic_init(&l->temp_ttl, conf->temp_ttl);
     atomic_init(&l->warm_pct, conf->warm_pct);
+    if (conf->policy == STORE_LRU_S3FIFO) {
+        ghost_open(&l->ghost, mem, store_conf->limit_bytes / ITEM_BYTES_LEAST);
+    }
 }
 
 void
@@ -28,6 +37,7 @@ lru_fini(struct lru *l)
         PTHREAD_OK(pthread_mutex_destroy(&l->classes[i].lock));
     }
     PTHREAD_OK(pthread_mutex_destroy(&l->conf_lock));
+    ghost_close(&l->ghost);
 }
 
 void
@@ -37,6 +47,9 @@ store_set_lru(struct store *s, const struct store_lru_conf *conf)
 
     PTHREAD_OK(pthread_mutex_lock(&l->conf_lock));
     l->conf = *conf;
+    if (conf->policy == STORE_LRU_S3FIFO) {
+        ghost_open(&l->ghost, &s->mem, s->conf.limit_bytes / ITEM_BYTES_LEAST);
+    }
     atomic_store_explicit(&l->policy, conf->policy, memory_order_relaxed);
     atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
     atomic_store_explicit(&l->warm_pct, conf->warm_pct, memory_order_relaxed);
@@ -157,9 +170,11 @@ leave_list(struct lru_class *c, struct item *it, uint64_t total)
 }
 
 static void
-link_locked(struct store *s, struct lru_class *c, struct item *it, enum store_list list,
-            uint64_t total, uint32_t now)
+link_locked(struct store *s, struct item *it, enum store_list list, uint64_t total,
+            uint32_t now)
 {
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
     sizes_add(&s->sizes, it, total);
     item_set_time(it, now);
     enter_list(c, it, list, total);
@@ -182,20 +197,27 @@ lru_move_locked(struct store *s, struct item *it, enum store_list to)
     uint64_t total = item_total_of(&s->conf, it);
 
     leave_list(c, it, total);
-    item_unmark(it, ITEM_ACTIVE);
+    item_unmark(it, ITEM_ACTIVE | ITEM_KEEN);
     enter_list(c, it, to, total);
 }
 
 /* ---- with the stripe held ------------------------------------------------------------- */
 
+/* `before` are the marks of what it comes instead of, 0: of nothing. */
+static void
+link_after(struct store *s, struct item *it, unsigned before, uint64_t hash, uint32_t now)
+{
+    link_locked(s, it, policy_place(s, it, before, hash, now),
+                item_total_of(&s->conf, it), now);
+}
+
 void
-lru_link(struct store *s, struct item *it, uint32_t now)
+lru_link(struct store *s, struct item *it, uint64_t hash, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
-    uint64_t total = item_total_of(&s->conf, it);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    link_locked(s, c, it, policy_place(&s->lru, it, now), total, now);
+    link_after(s, it, 0, hash, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -211,27 +233,29 @@ lru_unlink(struct store *s, struct item *it)
 }
 
 void
-lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
+lru_replace(struct store *s, struct item *old, struct item *it, uint64_t hash,
+            uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
-    uint64_t total = item_total_of(&s->conf, it);
+    unsigned before = item_marks(old);
 
     if (old->class_id != it->class_id) {
         lru_unlink(s, old);
-        lru_link(s, it, now);
-        return;
     }
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    unlink_locked(s, c, old, item_total_of(&s->conf, old));
-    link_locked(s, c, it, policy_place(&s->lru, it, now), total, now);
+    if (old->class_id == it->class_id) {
+        unlink_locked(s, c, old, item_total_of(&s->conf, old));
+    }
+    link_after(s, it, before, hash, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
 void
 lru_renew(struct store *s, struct item *it, const struct store_value *value,
-          uint64_t before, uint64_t total, uint32_t now)
+          uint64_t hash, uint64_t before, uint64_t total, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
+    unsigned marks = item_marks(it);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     leave_list(c, it, before);
@@ -241,7 +265,7 @@ lru_renew(struct store *s, struct item *it, const struct store_value *value,
     item_set_exptime(it, value->exptime);
     item_set_time(it, now);
     item_set_marks(it, ITEM_LINKED);
-    enter_list(c, it, policy_place(&s->lru, it, now), total);
+    enter_list(c, it, policy_place(s, it, marks, hash, now), total);
     c->count.total_items++;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
@@ -269,7 +293,7 @@ lru_relink(struct store *s, struct item *it, enum store_list list)
     struct lru_class *c = &s->lru.classes[it->class_id];
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    link_locked(s, c, it, list, item_total_of(&s->conf, it), item_time(it));
+    link_locked(s, it, list, item_total_of(&s->conf, it), item_time(it));
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -323,6 +347,7 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
 {
     uint32_t exptime = item_exptime(it);
 
+    c->has_evicted = true;
     c->count.evicted++;
     c->count.evicted_time = lru_idle(it, now);
     c->count.evicted_nonzero += exptime != STORE_NEVER;
@@ -344,6 +369,16 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
     }
 }
 
+/* There are no ghosts but for s3fifo, which alone evicts from HOT. */
+static void
+add_ghost(struct store *s, struct lru_class *c, uint64_t hash)
+{
+    if (c->ghosts++ % GHOST_FIT_PERIOD == 0) {
+        ghost_fit(&s->lru.ghost, lru_number(&s->lru));
+    }
+    ghost_add(&s->lru.ghost, hash);
+}
+
 /* An item that is held would not give its memory now, and is in use: it goes to the
  * head instead of being lost, unless it has been held for suspiciously long. */
 static enum pull
@@ -354,6 +389,9 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
 
     if (item_refs(it) == 1) {
         count_eviction(s, c, it, now);
+        if (item_list(it) == STORE_LIST_HOT) {
+            add_ghost(s, c, hash);
+        }
         mover_note_eviction(s, it->class_id);
         remove_victim(s, it, hash, removed);
         return PULL_EVICTED;
@@ -388,6 +426,14 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
         c->count.moves_within_lru++;
         lru_move_locked(s, it, item_list(it));
         return PULL_MOVED;
+    case ACTION_AGAIN: {
+        unsigned left = item_is(it, ITEM_KEEN) ? ITEM_ACTIVE : 0;
+
+        c->count.moves_within_lru++;
+        lru_move_locked(s, it, item_list(it));
+        item_mark(it, left);
+        return PULL_MOVED;
+    }
     case ACTION_TO_WARM:
         c->count.moves_to_warm++;
         lru_move_locked(s, it, STORE_LIST_WARM);
@@ -410,6 +456,7 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
     struct item *prev;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    list = ask->picks ? policy_pick(c) : list;
     for (struct item *it = c->lists[list].tail; it != NULL && tries > 0;
          it = prev, tries--) {
         enum pull pull = PULL_BUSY;
@@ -424,7 +471,8 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
             table_unlock(&s->table, hash);
         }
         result = pull > result ? pull : result;
-        if (pull != PULL_RECLAIMED && pull != PULL_BUSY) {
+        if (ask->goes_on ? pull >= PULL_RECLAIMED
+                         : pull != PULL_RECLAIMED && pull != PULL_BUSY) {
             break;
         }
     }
@@ -434,14 +482,6 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
 }
 
 /* ---- room for a chunk ----------------------------------------------------------------- */
-
-static void
-count_direct_reclaims(struct lru_class *c, unsigned n)
-{
-    PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    c->count.direct_reclaims += n;
-    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-}
 
 void *
 lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned victims,
@@ -471,7 +511,8 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
         attempt += pull <= PULL_BUSY || rounds > 2 * slab_losing(&s->slab, class_id);
     }
     if (unlikely(rounds > 0)) {
-        count_direct_reclaims(&s->lru.classes[victims], rounds);
+        atomic_fetch_add_explicit(&s->lru.classes[victims].direct_reclaims, rounds,
+                                  memory_order_relaxed);
     }
     return chunk;
 }

@@ -15,6 +15,7 @@
 #include <stdalign.h>
 #include <stdint.h>
 
+#include "store/ghost.h"
 #include "store/item.h"
 #include "store/store.h"
 #include "store/table.h"
@@ -29,8 +30,9 @@ struct lru_counters {
     uint64_t evicted, evicted_nonzero, evicted_time, evicted_unfetched, evicted_active;
     uint64_t reclaimed, expired_unfetched;
     uint64_t outofmemory, tailrepairs, reflocked;
-    uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
+    uint64_t moves_to_cold, moves_to_warm, moves_within_lru;
     uint64_t crawler_reclaimed, crawler_items_checked;
+    uint64_t ghost_hits;
 };
 
 /* What is to be done with a tail entry. */
@@ -39,6 +41,7 @@ enum action {
     ACTION_RECLAIM,
     ACTION_EVICT,
     ACTION_TO_HEAD, /* of the same list */
+    ACTION_AGAIN,   /* the same, and one read of it has been used up */
     ACTION_TO_WARM,
     ACTION_TO_COLD,
 };
@@ -55,9 +58,11 @@ enum pull {
 
 /* What to do with live items at the tail of a list. All zero: only dead ones go. */
 struct pull_rule {
-    bool evicts;        /* COLD */
-    bool moves_active;  /* between the lists, those read twice */
-    bool forces;        /* HOT and WARM: everything goes to COLD */
+    bool picks;        /* s3fifo: the list that is to give, whatever the caller says */
+    bool goes_on;      /* past what was moved, up to the first that went */
+    bool evicts;       /* COLD */
+    bool moves_active; /* between the lists, those read twice */
+    bool forces; /* HOT and WARM: everything goes to COLD; s3fifo: whatever was read */
     bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
     uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
     double idle_max;
@@ -84,6 +89,9 @@ struct lru_class {
     struct lru_list lists[STORE_LISTS];
     /* Relaxed: written under the lock, read without it to see whether the table is full. */
     _Atomic uint64_t number;
+    _Atomic uint64_t direct_reclaims; /* a counter; relaxed, without the lock */
+    bool has_evicted;
+    uint32_t ghosts; /* that have been made; wraps */
     struct lru_counters count;
 };
 
@@ -97,11 +105,11 @@ struct lru {
     alignas(TABLE_LINE_BYTES) _Atomic uint64_t juggles;
     pthread_mutex_t conf_lock;
     struct store_lru_conf conf;
+    struct ghost ghost; /* s3fifo */
     struct lru_class classes[STORE_CLASSES];
 };
 
-void lru_init(struct lru *l, const struct store_lru_conf *conf,
-              const pthread_mutexattr_t *lock_attr);
+void lru_init(struct lru *l, const struct store_conf *conf, struct mem *mem);
 void lru_fini(struct lru *l);
 
 /* Begins and ends to look at a list, from its head (is_downwards) or its tail. The lock of the
@@ -123,14 +131,15 @@ lru_idle(const struct item *it, uint32_t now)
 }
 
 /* With the item's stripe held. */
-void lru_link(struct store *s, struct item *it, uint32_t now);
+void lru_link(struct store *s, struct item *it, uint64_t hash, uint32_t now);
 void lru_unlink(struct store *s, struct item *it);
 /* lru_unlink(old) and lru_link(it). */
-void lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now);
-/* The item, of `before` bytes, gets this value, of `total` bytes together with the item, but for its
+void lru_replace(struct store *s, struct item *old, struct item *it, uint64_t hash,
+                 uint32_t now);
+/* The item, of this hash and of `before` bytes, gets this value, of `total` bytes together with the item, but for its
  * bytes, and is linked as a new one is. It has no holder. */
 void lru_renew(struct store *s, struct item *it, const struct store_value *value,
-               uint64_t before, uint64_t total, uint32_t now);
+               uint64_t hash, uint64_t before, uint64_t total, uint32_t now);
 /* For a store that is put together again: to the head of this list, used when it was. */
 void lru_relink(struct store *s, struct item *it, enum store_list list);
 /* To the head of its list, and used now. */

@@ -7,6 +7,20 @@
 
 #define PER_CENT 100u
 #define WARM_SLACK 4u
+#define S3FIFO_HOT_PCT 10u
+#define S3FIFO_ROUNDS 32u /* entries that come round before one goes that was read, too */
+
+const char *
+store_lru_name(enum store_lru_policy policy)
+{
+    static const char *const names[STORE_LRU_POLICIES] = {
+        [STORE_LRU_FLAT] = "flat",
+        [STORE_LRU_SEGMENTED] = "segmented",
+        [STORE_LRU_S3FIFO] = "s3fifo",
+    };
+
+    return names[policy];
+}
 
 /* ---- new items and hits --------------------------------------------------------------- */
 
@@ -20,13 +34,50 @@ is_temporary(const struct lru *l, const struct item *it, uint32_t now)
            (int64_t)exptime - now <= temp_ttl;
 }
 
-enum store_list
-policy_place(const struct lru *l, const struct item *it, uint32_t now)
+/* HOT has more than its share of both. */
+static bool
+is_hot_full(const struct lru_class *c)
 {
-    if (lru_policy(l) == STORE_LRU_FLAT) {
+    uint64_t hot = c->lists[STORE_LIST_HOT].bytes;
+
+    return hot * PER_CENT > (hot + c->lists[STORE_LIST_COLD].bytes) * S3FIFO_HOT_PCT;
+}
+
+/* What is stored anew stays in its queue, at the head, and its reads count on. Before the class has
+ * evicted anything, the main queue takes what does not fit into the other. */
+static enum store_list
+place_s3fifo(struct store *s, struct item *it, unsigned before, uint64_t hash)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
+    if (before != 0) {
+        unsigned list = before >> ITEM_LIST_SHIFT;
+
+        item_mark(it, before & (ITEM_ACTIVE | ITEM_KEEN));
+        return list == STORE_LIST_COLD || list == STORE_LIST_WARM ? STORE_LIST_COLD
+                                                                  : STORE_LIST_HOT;
+    }
+    if (ghost_take(&s->lru.ghost, hash)) {
+        c->count.ghost_hits++;
         return STORE_LIST_COLD;
     }
-    return is_temporary(l, it, now) ? STORE_LIST_TEMP : STORE_LIST_HOT;
+    return !c->has_evicted && is_hot_full(c) ? STORE_LIST_COLD : STORE_LIST_HOT;
+}
+
+enum store_list
+policy_place(struct store *s, struct item *it, unsigned before, uint64_t hash,
+             uint32_t now)
+{
+    enum store_lru_policy policy = lru_policy(&s->lru);
+
+    if (policy == STORE_LRU_FLAT) {
+        return STORE_LIST_COLD;
+    }
+    if (is_temporary(&s->lru, it, now)) {
+        return STORE_LIST_TEMP;
+    }
+    return policy == STORE_LRU_S3FIFO ? place_s3fifo(s, it, before, hash)
+                                      : STORE_LIST_HOT;
 }
 
 /* Reads alone must not fill WARM: what they push out of COLD's reach could not be evicted
@@ -66,14 +117,45 @@ hit_segmented(struct store *s, struct item *it, uint32_t now)
 void
 policy_hit(struct store *s, struct item *it, uint32_t now)
 {
-    if (lru_policy(&s->lru) == STORE_LRU_SEGMENTED) {
+    switch (lru_policy(&s->lru)) {
+    case STORE_LRU_SEGMENTED:
         hit_segmented(s, it, now);
-    } else {
+        break;
+    case STORE_LRU_S3FIFO:
+        item_mark(it, item_is(it, ITEM_ACTIVE) ? ITEM_KEEN : ITEM_ACTIVE);
+        item_set_time(it, now);
+        break;
+    case STORE_LRU_FLAT:
+    case STORE_LRU_POLICIES:
         lru_bump(s, it, now);
+        break;
     }
 }
 
 /* ---- which one leaves next ------------------------------------------------------------ */
+
+static enum action
+judge_s3fifo(const struct item *it, const struct pull_rule *ask)
+{
+    switch (item_list(it)) {
+    case STORE_LIST_HOT:
+        if (ask->evicts && item_is(it, ITEM_KEEN)) {
+            return ACTION_TO_COLD;
+        }
+        break;
+    case STORE_LIST_COLD:
+        if (ask->evicts && !ask->forces && item_is(it, ITEM_ACTIVE)) {
+            return ACTION_AGAIN;
+        }
+        break;
+    case STORE_LIST_WARM: /* of another policy */
+        return ask->forces ? ACTION_TO_COLD : ACTION_KEEP;
+    case STORE_LIST_TEMP:
+    case STORE_LISTS:
+        break;
+    }
+    return ask->evicts ? ACTION_EVICT : ACTION_KEEP;
+}
 
 enum action
 policy_judge(const struct store *s, const struct item *it, const struct pull_rule *ask,
@@ -85,6 +167,9 @@ policy_judge(const struct store *s, const struct item *it, const struct pull_rul
 
     if (is_dead(s, it, now)) {
         return ACTION_RECLAIM;
+    }
+    if (lru_policy(&s->lru) == STORE_LRU_S3FIFO && list != STORE_LIST_TEMP) {
+        return judge_s3fifo(it, ask);
     }
     switch (list) {
     case STORE_LIST_HOT:
@@ -140,12 +225,54 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
     return pull;
 }
 
+enum store_list
+policy_pick(const struct lru_class *c)
+{
+    return is_hot_full(c) || c->lists[STORE_LIST_COLD].tail == NULL ? STORE_LIST_HOT
+                                                                    : STORE_LIST_COLD;
+}
+
+/* Where all that has come round was read, one goes that was, too: the time that a set takes has a
+ * bound. Last come lists that another policy has left, and what is dead in TEMP. */
+static enum pull
+make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
+{
+    static const struct pull_rule tail = {.picks = true, .evicts = true, .goes_on = true},
+                                  unread = {.evicts = true, .goes_on = true},
+                                  any = {.evicts = true, .forces = true},
+                                  drain = {.forces = true}, dead_only;
+    static const struct {
+        const struct pull_rule *ask;
+        enum store_list list;
+    } steps[] = {
+        {&unread, STORE_LIST_COLD}, {&any, STORE_LIST_COLD},       {&any, STORE_LIST_HOT},
+        {&drain, STORE_LIST_WARM},  {&dead_only, STORE_LIST_TEMP},
+    };
+    enum pull best = PULL_NOTHING;
+
+    if (likely(s->conf.can_evict)) {
+        best = lru_pull(s, class_id, STORE_LIST_HOT, &tail, S3FIFO_ROUNDS, now);
+    }
+    for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps) && best < PULL_RECLAIMED;
+         i++) {
+        const struct pull_rule *ask = s->conf.can_evict ? steps[i].ask : &dead_only;
+        unsigned tries = ask->goes_on ? S3FIFO_ROUNDS : LRU_TAIL_TRIES * attempt;
+        enum pull pull = lru_pull(s, class_id, steps[i].list, ask, tries, now);
+
+        best = pull > best ? pull : best;
+    }
+    return best;
+}
+
 enum pull
 policy_make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
 {
     struct pull_rule ask = {.evicts = s->conf.can_evict};
     enum pull pull, refill;
 
+    if (lru_policy(&s->lru) == STORE_LRU_S3FIFO) {
+        return make_room_s3fifo(s, class_id, attempt, now);
+    }
     /* Deeper each time, in case a few busy items sit at the tail. */
     pull = lru_pull(s, class_id, STORE_LIST_COLD, &ask, LRU_TAIL_TRIES * attempt, now);
     if (pull > PULL_BUSY) {
@@ -171,8 +298,8 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
     memset(hot, 0, sizeof(*hot));
     memset(warm, 0, sizeof(*warm));
     memset(cold, 0, sizeof(*cold));
-    if (conf->policy == STORE_LRU_FLAT) {
-        hot->forces = true;
+    if (conf->policy != STORE_LRU_SEGMENTED) {
+        hot->forces = conf->policy == STORE_LRU_FLAT;
         warm->forces = true;
         return;
     }

@@ -124,7 +124,9 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
     out->moves_to_cold = c->count.moves_to_cold;
     out->moves_to_warm = c->count.moves_to_warm;
     out->moves_within_lru = c->count.moves_within_lru;
-    out->direct_reclaims = c->count.direct_reclaims;
+    out->direct_reclaims =
+        atomic_load_explicit(&c->direct_reclaims, memory_order_relaxed);
+    out->ghost_hits = c->count.ghost_hits;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -146,6 +148,7 @@ store_reset_stats(struct store *s)
 
         PTHREAD_OK(pthread_mutex_lock(&c->lock));
         memset(&c->count, 0, sizeof(c->count));
+        atomic_store_explicit(&c->direct_reclaims, 0, memory_order_relaxed);
         PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     }
     mover_reset_stats(s);

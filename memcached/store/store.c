@@ -37,7 +37,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
         free(s);
         return NULL;
     }
-    lru_init(&s->lru, &conf->lru, conf->lock_attr);
+    lru_init(&s->lru, conf, &s->mem);
     sizes_init(&s->sizes, conf->item_max, conf->lock_attr);
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, conf->lock_attr));
     mover_init(s, conf->lock_attr);

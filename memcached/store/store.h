@@ -41,9 +41,9 @@ struct item;  /* opaque; owned by the store, borrowed by counted reference */
 enum store_lru_policy {
     STORE_LRU_FLAT,      /* one list, called COLD */
     STORE_LRU_SEGMENTED, /* HOT, WARM, COLD */
+    STORE_LRU_S3FIFO,    /* HOT (new), COLD (the rest) */
     STORE_LRU_POLICIES,
 };
-#define STORE_LRU_NAMES [STORE_LRU_FLAT] = "flat", [STORE_LRU_SEGMENTED] = "segmented"
 
 /* How the lists of a class are kept; may change while the store runs (store_set_lru). */
 struct store_lru_conf {
@@ -413,6 +413,8 @@ must_check bool store_set_limit(struct store *s, uint64_t bytes);
 /* Moves `buckets` buckets of a growing hash table. False when nothing is left for now. */
 bool store_step(struct store *s, unsigned buckets);
 
+/* As in options and statistics: flat, segmented, s3fifo. */
+const char *store_lru_name(enum store_lru_policy policy);
 void store_set_lru(struct store *s, const struct store_lru_conf *conf);
 struct store_lru_conf store_lru(struct store *s);
 struct store_juggled {
@@ -572,6 +574,7 @@ struct store_class_stats {
     uint64_t expired_unfetched, evicted_unfetched, lrutail_reflocked;
     uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
     uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
+    uint64_t ghost_hits; /* items stored again not long after they were evicted */
 };
 
 void store_totals(struct store *s, struct store_totals *out);

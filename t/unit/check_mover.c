@@ -154,10 +154,8 @@ TEST(evicts_when_there_is_nowhere_to_go)
 /* All victims are older than the rest of the class, and lie in the page that leaves. */
 TEST_LOOP(stores_find_room_beside_the_page, 2)
 {
-    conf.lru =
-        (struct store_lru_conf){.policy = _i == 1 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT,
-                                .hot_pct = 20,
-                                .warm_pct = 40};
+    conf.lru = (struct store_lru_conf){
+        .policy = (enum store_lru_policy)_i, .hot_pct = 20, .warm_pct = 40};
     reopen_with(3);
     put_big(0, 3 * PER_PAGE);
     ck_assert_int_eq(store_move_page(s, BIG_CLASS, 5), STORE_MOVE_OK);

@@ -199,10 +199,12 @@ fill_up(struct store *s, unsigned round, uint32_t now)
     }
 }
 
-TEST_LOOP(a_full_store_works_on, 3)
+TEST_LOOP(a_full_store_works_on, 4)
 {
     conf.can_reassign = _i == 0;
-    conf.lru.policy = _i < 2 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
+    conf.lru.policy = _i < 2    ? STORE_LRU_SEGMENTED
+                      : _i == 2 ? STORE_LRU_FLAT
+                                : STORE_LRU_S3FIFO;
     begin_life(NOW);
     for (unsigned round = 0; round < 4; round++) {
         fill_up(l.s, round, NOW + 10 * round);

@@ -469,7 +469,9 @@ TEST_LOOP(store_does_as_the_model, 6)
     conf.can_reassign = true;
     conf.keeps_pages_when_full = true; /* nothing is lost by a move */
     conf.lru = segmented_lru();
-    conf.lru.policy = _i >= 2 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
+    conf.lru.policy = _i >= 4   ? STORE_LRU_S3FIFO
+                      : _i >= 2 ? STORE_LRU_SEGMENTED
+                                : STORE_LRU_FLAT;
     conf.lru.temp_ttl = _i == 3 ? 10 : -1;
     rng_init(&m->rng, 12345, (uint64_t)_i);
     m->store = open_store(&conf);

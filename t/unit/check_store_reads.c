@@ -140,6 +140,16 @@ TEST(the_first_reads_are_noted)
         ck_assert_uint_eq(reader.locked, i < 2 || i == 3 || !SEQ_MAY_READ);
         ck_assert_uint_eq(reader.calls, 1);
     }
+    lru.policy = STORE_LRU_S3FIFO;
+    store_set_lru(s, &lru);
+    expect_ok(put(s, STORE_SET, "own", "1", STORE_NEVER, NOW));
+    for (unsigned i = 0; i < 5; i++) { /* active; keen; settled for a minute */
+        uint32_t now = NOW + (i < 4 ? i : POLICY_BUMP_SECONDS + 2);
+
+        ck_assert_uint_eq(read_once("own", now), 1);
+        ck_assert_uint_eq(reader.locked, i < 2 || i == 4 || !SEQ_MAY_READ);
+        ck_assert_uint_eq(reader.calls, 1);
+    }
     struct item *it = hold("new", NOW + 1);
     ck_assert(item_is(it, ITEM_ACTIVE));
     ck_assert_uint_eq(item_accessed(it), NOW + 1);

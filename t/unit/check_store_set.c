@@ -232,13 +232,13 @@ same_stats(struct store *a, struct store *b, uint32_t now)
     }
 }
 
-TEST_LOOP(same_as_in_two_steps, 4)
+TEST_LOOP(same_as_in_two_steps, 2 * STORE_LRU_POLICIES)
 {
     struct rng rng;
     uint32_t now = NOW;
     char text[600];
-    conf.lru.policy = _i % 2 == 0 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT;
-    conf.inline_suffix = _i / 2 == 0;
+    conf.lru.policy = (enum store_lru_policy)(_i % STORE_LRU_POLICIES);
+    conf.inline_suffix = _i < STORE_LRU_POLICIES;
     reopen();
     struct store *other = open_store(&conf);
     rng_init(&rng, 7, (uint64_t)_i);

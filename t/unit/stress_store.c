@@ -470,7 +470,7 @@ static struct store_lru_conf
 lru_conf(unsigned n)
 {
     return (struct store_lru_conf){
-        .policy = n % 4 != 3 ? STORE_LRU_SEGMENTED : STORE_LRU_FLAT,
+        .policy = (enum store_lru_policy)((n + STORE_LRU_S3FIFO) % STORE_LRU_POLICIES),
         .hot_pct = 20,
         .warm_pct = 40,
         .hot_factor = 0.2,
