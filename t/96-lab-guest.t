@@ -97,6 +97,8 @@ my $said = '@kernel 6.1\r\nnoise\r\n@point alone-5 0 {\"done_us\": {\"p95\": 7.5
 is_deeply(value(qq{machine.points_of("$said\@end\\r\\n")}), ['6.1', {'alone-5' => {done_us => {p95 => 7.5}}, slow => undef, spinner => {share => 0.501}, state => {is => 'enabled'},
         peak => {rate => 9.5, count => 10, errors => 0, valid => JSON::PP::false, done_us => {p50 => 1, p95 => 2, p99 => 3, max => 4}}},
         {slow => 'as slice:100: the kernel ignores it'}], 'points: of JSON, of CSV, and refused');
+is_deeply(value('machine.values_of("class,qps,count,errors,valid,50th,95th,99th,max|all,9,10,0,false,1,,,4")["done_us"]'),
+    {p50 => 1, p95 => 4, p99 => 4, max => 4}, 'percentiles that are left open are the largest, at least');
 my $cut = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
             . "from lab.guest import machine\ntry:\n    machine.points_of(\"$said\")\nexcept machine.Refused as why:\n    print(why)",
         "$top/scripts/bench"]});

@@ -99,7 +99,7 @@ def grid(s):
                        f"{100 - part} $service) & quota=$!")
             yield f"point {ours}+{theirs} load $((peak * {ours} / 100))"
             if s.quota:
-                yield "kill $quota; kill -CONT $server $service"
+                yield "kill $quota 2>/dev/null; kill -CONT $server $service 2>/dev/null"
             yield f"wait $service; result service-{ours}+{theirs} $? /tmp/service"
 
 
