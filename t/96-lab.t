@@ -26,13 +26,14 @@ sub results($group, %points) {
 
 # [group, row, {POINT => values or [values, faults]}] each: what the row's criterion says of them.
 sub judged(@cases) {
-    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", encode_json(\@cases)]});
+    my $file = scratch_file('cases.json', encode_json(\@cases));
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", $file]});
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from lab import common, machine, rows
 from qos.runner import Run
 groups, here, said = common.groups(), machine.Machine(), []
-for group, label, points in json.loads(sys.argv[2]):
+for group, label, points in json.load(open(sys.argv[2])):
     runs = {name: [Run(*([one[0], one[1:]] if isinstance(one, list) else [one]))] for name, one in points.items()}
     row = next(row for row in groups[group].ROWS if row.label == label)
     said.append(vars(rows.judge(row, rows.Points(runs, here))))
@@ -152,6 +153,17 @@ for (@rows) {
     }
 }
 
+# Interrupted before any one of its points, or behind the first, a group has been run in part: that is no error.
+my @partial;
+for (@rows) {
+    my ($row, $group, $points) = @$_;
+    for my $point (sort keys %$points) {
+        push @partial, [$group, $row, {map { ($_ => $points->{$_}) } grep { $_ ne $point } keys %$points}];
+        push @partial, [$group, $row, {$point => $points->{$point}}];
+    }
+}
+is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
+
 # ---- documents ----------------------------------------------------------------------------
 
 my $folder = results('threads', %threads);
@@ -188,9 +200,10 @@ SKIP: {
 
     $run = lab('run', 'kernel', @options, $first, '--seconds', 3);
     like($run->{err}, qr/has results with seconds 1, not 3: give another --results/, 'other runs go elsewhere');
-    for my $case ([['kernel', '--point', 'none'], 'no such point: none'], [['none'], 'no such group: none'],
+    for my $case ([['kernel', '--point', 'none'], 'no such point: none'],
+        [['breakdown', '--point', 'load-10'], 'breakdown: what is measured needs the point loaded first'], [['none'], 'no such group: none'],
         [['--server-cpu', '4000'], 'CPU 4000 is none of those']) {
-        $run = lab('run', @{$case->[0]}, @options, scratch_dir() . '/none');
+        $run = lab('run', @{$case->[0]}, @options, scratch_dir() . '/none-' . ++$folders);
         isnt($run->{status}, 0, "@{$case->[0]} fails");
         like($run->{err}, qr/\Q$case->[1]/, '... with the reason');
         unlike($run->{err}, qr/Traceback/, '... in a sentence');

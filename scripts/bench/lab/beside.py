@@ -34,7 +34,8 @@ def batch_jobs(machine):
         "spin": ("insensitive", spinner()), "code": ("insensitive", Job(("code", str(96 * KB)))),
         "walk-l2": ("friendly", Job(("walk", str(l2)))), "triad-l2": ("friendly", Job(("triad", str(2 * l2)))),
         "walk-half-l3": ("fitting", Job(("walk", str(l3 // 2)))), "triad-l3": ("fitting", Job(("triad", str(l3)))),
-        "walk-4-l3": ("streaming", Job(("walk", str(4 * l3)))), "triad-4-l3": ("streaming", Job(("triad", str(4 * l3)))),
+        "walk-4-l3": ("streaming", Job(("walk", str(4 * l3)))),
+        "triad-4-l3": ("streaming", Job(("triad", str(4 * l3)))),
     }
 
 

@@ -84,7 +84,10 @@ class Lab(Runner):
     def first(self, point, value):
         """What the first round of a point of this group measured: rates are parts of that peak,
         the same in all rounds."""
-        run = self.store.runs(self.group)[point][0]
+        runs = self.store.runs(self.group).get(point)
+        if not runs:
+            side.fail(f"{self.group}: what is measured needs the point {point} first")
+        run = runs[0]
         self.base_is_valid &= not run.faults
         return run.values[value]
 

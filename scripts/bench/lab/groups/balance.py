@@ -11,7 +11,8 @@ SPIKE = 2         # times the p95 of N threads is a departure
 SPIKE_BY = 0.6    # of the peak, where it is seen
 MEDIANS = 1.5     # times, that the medians differ at most there
 GOAL_US = 1000
-VARIANTS = {"pinned": lambda cpus: ["-t", str(cpus), "--pin"], "unpinned": lambda cpus: ["-t", str(cpus), "--pin=none"],
+VARIANTS = {"pinned": lambda cpus: ["-t", str(cpus), "--pin"],
+            "unpinned": lambda cpus: ["-t", str(cpus), "--pin=none"],
             "more": lambda cpus: ["-t", str(cpus + 1), "--pin=none"]}
 
 
@@ -69,7 +70,8 @@ def pinning(points):
 
 def pinning_plots(points):
     yield ("curves", "Pinned and unpinned threads", "% of the peak", "p95, us", {
-        name: points.curve(name + "-{}", [round(load * 100) for load in LOADS], "p95") for name in ("pinned", "unpinned")})
+        name: points.curve(name + "-{}", [round(load * 100) for load in LOADS], "p95")
+        for name in ("pinned", "unpinned")})
 
 
 ROWS = [

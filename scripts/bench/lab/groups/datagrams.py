@@ -34,7 +34,7 @@ def points(lab):
 
 def balanced(points):
     peak = points.ratio("udp-peak", "tcp-peak", "rate")
-    points.of("udp-60")
+    points.ratio("udp-60", "tcp-60", "p95")
     ratios = {load: points.ratio(f"udp-{load}", f"tcp-{load}", "p95") for load in LOADS
               if points.has(f"udp-{load}", f"tcp-{load}")}
     return (f"UDP peak {peak:.0%} of TCP's; p95 " + ", ".join(

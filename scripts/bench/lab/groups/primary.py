@@ -73,12 +73,14 @@ def distinct(points):
     points.of("peak")
     jobs = jobs_of(points)
     safe = [load for load in LOADS if points.has(*(f"{name}-{load}" for name in jobs))
-            and all(points(f"{name}-{load}", "p95") <= GOAL_US and points(f"{name}-{load}", "batch") >= BATCH for name in jobs)]
+            and all(points(f"{name}-{load}", "p95") <= GOAL_US for name in jobs)
+            and all(points(f"{name}-{load}", "batch") >= BATCH for name in jobs)]
     last = max(load for load in LOADS if points.has(f"{jobs[0]}-{load}"))
     kept = {name: points(f"{name}-{last}", "batch") for name in jobs}
     worst = min(kept, key=kept.get)
     kind = beside.batch_jobs(points.machine)[worst][0]
-    return f"safe to {max(safe, default=0)} % of the peak; at {last} % jobs keep {min(kept.values()):.0%} or more, least {worst}", {
+    return (f"safe to {max(safe, default=0)} % of the peak; at {last} % jobs keep {min(kept.values()):.0%} or more, "
+            f"least {worst}"), {
         f"a load has p95 within {GOAL_US} us and {BATCH:.0%} of each job": bool(safe),
         "a streaming job loses most": kind == "streaming"}
 
@@ -90,7 +92,8 @@ def plots(points):
 
 def classes(points):
     jobs = beside.batch_jobs(points.machine)
-    points.of("class-spin")
+    for name in QUICK:
+        points.of(f"class-{name}")
     kept = {name: points(f"class-{name}", "kept") for name in jobs if points.has(f"class-{name}")}
     still = [name for name in kept if jobs[name][0] == "insensitive"]
     others = [kept[name] for name in kept if jobs[name][0] in ("fitting", "streaming")]
