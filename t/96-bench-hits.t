@@ -5,11 +5,13 @@ use FindBin;
 use JSON::PP;
 use MCTest;
 
+my $PATIENCE = 1000; # seconds, on a machine that is busy with much else
 my $script = "$FindBin::Bin/../scripts/bench-hits";
 my $dir = scratch_dir();
 
 sub bench(@args) {
-    return run_program({command => ['python3', $script, '--build', $ENV{TOP_BUILDDIR}, @args]});
+    return run_program({command => ['python3', $script, '--build', $ENV{TOP_BUILDDIR}, @args],
+        timeout => $PATIENCE});
 }
 
 sub slurp($file) {
@@ -19,7 +21,7 @@ sub slurp($file) {
 }
 
 my @servers = ('memcached-qos', '--compat=1.6', grep { $_ eq 'Redis' && -x '/usr/bin/redis-server' } 'Redis');
-my $run = bench('--scale', '0.02', '--recordings', 'etc,twitter:23,scan,shift', '--megabytes', 150,
+my $run = bench('--scale', '0.005', '--recordings', 'etc,twitter:23,scan,shift', '--megabytes', 100,
     '--servers', join(',', @servers), '--policies', 'lru;belady', '--json', "$dir/json", '--markdown', "$dir/md");
 is($run->{status}, 0, 'four recordings') or diag($run->{err});
 for my $result (@{decode_json(slurp("$dir/json"))->{results}}) {
@@ -32,8 +34,8 @@ for my $result (@{decode_json(slurp("$dir/json"))->{results}}) {
     }
     is($belady->{hits}, $lru->{hits}, '... by any policy');
 }
-like($run->{out}, qr/^etc +150 +(0\.\d{3}) +\1 /m, 'a table of ratios');
-like(slurp("$dir/md"), qr/^<!-- bench-hits: begin -->\n\n## Hit ratio.*^\| etc +\| +150 \|.*<!-- bench-hits: end -->$/ms,
+like($run->{out}, qr/^etc +100 +(0\.\d{3}) +\1 /m, 'a table of ratios');
+like(slurp("$dir/md"), qr/^<!-- bench-hits: begin -->\n\n## Hit ratio.*^\| etc +\| +100 \|.*<!-- bench-hits: end -->$/ms,
     '... in a document');
 
 $run = bench('--scale', '0.05', '--recordings', 'zipf-1.0', '--servers', 'none', '--json', "$dir/json");

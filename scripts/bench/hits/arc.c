@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * ARC (Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST'03), in bytes:
- * LRU lists of what was used once and more often, each with a list of those that have left it,
- * whose return moves the border between the two.
+ * ARC (Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST'03), in
+ * bytes: LRU lists of what was used once and more often, each with a list of those that
+ * have left it, whose return moves the border between the two.
  */
 #include "scripts/bench/hits/cache.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Belady's rule ("A study of replacement algorithms for a virtual-storage computer", 1966): what
- * is used again last leaves, be it what came just now. Exact where all items are of one size; of
- * others a good ceiling, not the best that could be done. A heap by the next use; what it says of
- * keys that have been used since is passed over.
+ * Belady's rule ("A study of replacement algorithms for a virtual-storage computer",
+ * 1966): what is used again last leaves, be it what came just now. Exact where all items
+ * are of one size; of others a good ceiling, not the best that could be done. A heap by
+ * the next use; what it says of keys that have been used since is passed over.
  */
 #include "scripts/bench/hits/cache.h"
 

@@ -155,6 +155,8 @@ cache_delete(struct cache *c, uint32_t key)
         if (c->policy->leave != NULL) {
             c->policy->leave(c, key);
         }
-        cache_take(c, key);
+        if (cache_has(c, key)) {
+            cache_take(c, key);
+        }
     }
 }

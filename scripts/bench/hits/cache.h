@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Simulated caches of scripts/bench-hits: which keys of a trace a policy would hold in so many
- * bytes, without slab classes or any other waste. A key is a number; what a policy knows of it is
- * its node, which lies in one of the policy's lists, or in none. One thread.
+ * Simulated caches of scripts/bench-hits: which keys of a trace a policy would hold in so
+ * many bytes, without slab classes or any other waste. A key is a number; what a policy
+ * knows of it is its node, which lies in one of the policy's lists, or in none. One
+ * thread.
  */
 #pragma once
 
@@ -62,8 +63,8 @@ struct policy {
 extern const struct policy policy_lru, policy_slru, policy_s3fifo, policy_sieve,
     policy_tinylfu, policy_arc, policy_belady;
 
-/* "NAME" or "NAME:PARAMETER,...". False: there is no such policy, or parameter. `items` is about
- * how many may fit. */
+/* "NAME" or "NAME:PARAMETER,...". False: there is no such policy, or parameter.
+ * `items` is about how many may fit. */
 must_check bool cache_open(struct cache *c, const char *policy, uint32_t keys,
                            uint64_t capacity, uint32_t items, const uint32_t *next);
 void cache_close(struct cache *c);

@@ -15,7 +15,8 @@
 #include "base/alloc.h"
 
 enum {
-    /* Requests sent at once: so few that their order among each other is of no account. */
+    /* Requests sent at once: so few that their order among each other is of no
+     * account. */
     BATCH_MIN = 16,
     BATCH = 512,
     KEYS_A_REQUEST = 1000,
@@ -42,8 +43,8 @@ struct client {
     uint32_t at; /* of the recording */
     uint32_t batch_size;
     uint32_t batch; /* its number, from 1 */
-    /* Of each key, the last batch with a get of it whose reply is open, the last that stores it
-     * after a miss, the last that deletes it. */
+    /* Of each key, the last batch with a get of it whose reply is open, the last that
+     * stores it after a miss, the last that deletes it. */
     uint32_t *asked, *filled, *deleted;
     struct slot slots[SLOTS];
     unsigned count, answered;
@@ -121,8 +122,8 @@ ask(struct client *c, const struct slot *slot)
                                                               len);
 }
 
-/* A request for a key whose get is under way is put off: whether it is there, is not known. What
- * was put off once finds it, unless the key was deleted after that. */
+/* A request for a key whose get is under way is put off: whether it is there, is not
+ * known. What was put off once finds it, unless the key was deleted after that. */
 static void
 ask_or_put_off(struct client *c, const struct slot *slot, bool was_put_off)
 {

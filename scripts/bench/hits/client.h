@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Plays a recording to a server on one connection, in batches, as fast as it answers: each get,
- * and a set of what misses. Ends the program when anything fails.
+ * Plays a recording to a server on one connection, in batches, as fast as it answers:
+ * each get, and a set of what misses. Ends the program when anything fails.
  */
 #pragma once
 

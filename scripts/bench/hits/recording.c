@@ -13,33 +13,31 @@
 #include "loadgen/work/model.h"
 #include "loadgen/work/popularity.h"
 
-/* Caches get so many bytes, unless the keys are so small that their number is the bound. */
+/* Caches get so many bytes, unless the keys are so small that their number is the
+ * bound. */
 #define CAPACITY 40e6
 #define RECORDS_MAX 2000000
 #define REQUESTS_MIN 200000
 #define VALUE_MAX 1000000
 #define LOOP_SHARE 0.9
-/* So large a part of the keys is the loop, and is a scan that begins whenever a half of as many
- * requests as there are keys have been made. */
+/* So large a part of the keys is the loop, and is a scan that begins whenever a half
+ * of as many requests as there are keys have been made. */
 #define PART 8
 #define SCANS_A_RECORD 2
 /* A second tenant's share of the requests, and its keys for each of the first one. */
 #define TENANT_SHARE 0.8
 #define TENANT_KEYS 100
 
-enum special { PLAIN, ONE_HIT, SHIFT, LOOP, SCAN, ALONE, TENANTS };
+enum special { PLAIN, LONG, ONE_HIT, SHIFT, LOOP, SCAN, ALONE, TENANTS };
 
 /* Requests and keys for each of the records; those of a tenant are the first one's. */
 static const struct {
     unsigned requests, keys;
 } shapes[] = {
-    [PLAIN] = {2, 1},
-    [ONE_HIT] = {2, 1},
-    [SHIFT] = {4, 2},
-    [LOOP] = {2, 1},
-    [SCAN] = {2, 1},
-    [ALONE] = {10, 1},
-    [TENANTS] = {50, 1 + TENANT_KEYS},
+    [PLAIN] = {2, 1},   [LONG] = {5, 1},
+    [ONE_HIT] = {2, 1}, [SHIFT] = {4, 2},
+    [LOOP] = {2, 1},    [SCAN] = {2, 1},
+    [ALONE] = {10, 1},  [TENANTS] = {50, 1 + TENANT_KEYS},
 };
 
 enum purpose { PURPOSE_KEY, PURPOSE_VALUE };
@@ -55,8 +53,8 @@ static const struct row {
 #undef RECORDING
 };
 
-/* The sizes of the rows that are about popularity: Facebook's ETC without its many values of a
- * few bytes. */
+/* The sizes of the rows that are about popularity: Facebook's ETC without its many
+ * values of a few bytes. */
 static const struct model sizes = {
     .texts = {[MODEL_KEYSIZE] = "fb_key",
               [MODEL_VALUESIZE] = "pareto:0,214.476,0.348238",
@@ -72,7 +70,7 @@ struct maker {
     struct rng rng;
     uint64_t seed;
     uint32_t records, fresh, looped; /* fresh: the next key that was not asked for yet */
-    uint32_t scan_left;
+    uint32_t least;                  /* requests */
 };
 
 static uint64_t
@@ -125,7 +123,7 @@ make_requests(struct maker *m)
     struct recording *r = m->r;
     enum special special = m->row->special;
     r->count = shapes[special].requests * m->records;
-    r->count = r->count > REQUESTS_MIN ? r->count : REQUESTS_MIN;
+    r->count = r->count > m->least ? r->count : m->least;
     r->counted_from = r->count / 2;
     r->requests = alloc_zeroed(r->count, sizeof *r->requests);
     m->fresh = shapes[special].keys * m->records;
@@ -177,6 +175,7 @@ make(struct recording *r, const struct row *row, double scale, uint64_t seed)
         m.records = (uint32_t)(scale * fmin(RECORDS_MAX, CAPACITY / row->share / item));
         popularity_init(&m.popularity, m.records);
         rng_init(&m.rng, seed, 0);
+        m.least = (uint32_t)(scale * REQUESTS_MIN);
         r->share = row->share;
         r->records = m.records;
         make_requests(&m);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The requests that scripts/bench-hits plays, to servers and to simulated caches: made from laws
- * with a seed, or read from a file. The same name, scale and seed give the same requests.
+ * The requests that scripts/bench-hits plays, to servers and to simulated caches: made
+ * from laws with a seed, or read from a file. The same name, scale and seed give the same
+ * requests.
  */
 #pragma once
 
@@ -45,8 +46,8 @@ struct recording {
     double share;       /* of it, that a cache is to have */
 };
 
-/* NULL, or a sentence (err). `name` is one of recording_list, or "file:FORMAT:PATH" as mcload's
- * --trace-format has them. `scale`: of keys and requests, 0 to 1. */
+/* NULL, or a sentence (err). `name` is one of recording_list, or "file:FORMAT:PATH" as
+ * mcload's --trace-format has them. `scale`: of keys and requests, 0 to 1. */
 must_check const char *recording_open(struct recording *r, const char *name, double scale,
                                       uint64_t seed, char err[RECORDING_ERR_MAX]);
 void recording_close(struct recording *r);
@@ -63,8 +64,8 @@ recording_bytes(const struct recording *r, const struct request *q)
     return RECORDING_ITEM_OVERHEAD + (uint32_t)r->key_lens[q->key] + q->value_len;
 }
 
-/* Of each request, the number of the next get of its key, as long as neither set nor delete is
- * before it; UINT32_MAX: none. To be freed. */
+/* Of each request, the number of the next get of its key, as long as neither set nor
+ * delete is before it; UINT32_MAX: none. To be freed. */
 uint32_t *recording_next_gets(const struct recording *r);
 /* Writes the key's text, RECORDING_KEY_MAX bytes at most; returns its length. */
 size_t recording_put_key(const struct recording *r, const struct request *q, char *dst);

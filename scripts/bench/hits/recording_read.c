@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A recording from a file, in the formats of mcload: keys get numbers in the order in which they
- * come. Hits are counted in its second half, as in what is made.
+ * A recording from a file, in the formats of mcload: keys get numbers in the order in
+ * which they come. Hits are counted in its second half, as in what is made.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 
 #define ROOM_FIRST 1024
 
-/* Numbers of keys, by 64 bits of each: two of n keys have the same ones with a probability of
- * n^2 / 2^65. Open addressed. */
+/* Numbers of keys, by 64 bits of each: two of n keys have the same ones with a
+ * probability of n^2 / 2^65. Open addressed. */
 struct names {
     struct {
         uint64_t hash;
@@ -76,8 +76,8 @@ verb_of(enum trace_verb verb)
     }
 }
 
-/* Traces tell the length of a value in some of their lines only: the last one that was told
- * counts. */
+/* Traces tell the length of a value in some of their lines only: the last one that was
+ * told counts. */
 static void
 add(struct recording *r, struct names *n, const struct trace_record *t)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * SIEVE (Zhang et al., "SIEVE is simpler than LRU", NSDI'24): a queue in which nothing moves, and
- * a hand that goes from the oldest to the newest, forgets the uses that it meets, and evicts what
- * had none.
+ * SIEVE (Zhang et al., "SIEVE is simpler than LRU", NSDI'24): a queue in which nothing
+ * moves, and a hand that goes from the oldest to the newest, forgets the uses that it
+ * meets, and evicts what had none.
  */
 #include "scripts/bench/hits/cache.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Segmented LRU (Karedla, Love, Wherry, "Caching strategies to improve disk system performance",
- * 1994): what is used again moves from the probationary to the protected segment, whose oldest
- * moves back; what leaves is the oldest on probation.
+ * Segmented LRU (Karedla, Love, Wherry, "Caching strategies to improve disk system
+ * performance", 1994): what is used again moves from the probationary to the protected
+ * segment, whose oldest moves back; what leaves is the oldest on probation.
  */
 #include "scripts/bench/hits/cache.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * W-TinyLFU (Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission policy",
- * TOS'17): a small LRU window, and a segmented LRU that takes what leaves the window only in place
- * of what was used less often of late, by a count-min sketch whose counts are halved now and then.
+ * W-TinyLFU (Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission
+ * policy", TOS'17): a small LRU window, and a segmented LRU that takes what leaves the
+ * window only in place of what was used less often of late, by a count-min sketch whose
+ * counts are halved now and then.
  */
 #include "scripts/bench/hits/cache.h"
 
@@ -84,7 +85,8 @@ use(struct cache *c, uint32_t key)
     }
 }
 
-/* While there is room, what the window has no place for is not asked how often it was used. */
+/* While there is room, what the window has no place for is not asked how often it was
+ * used. */
 static void
 admit(struct cache *c)
 {
