@@ -7,7 +7,7 @@
 
 #define PER_CENT 100u
 #define WARM_SLACK 4u
-#define S3FIFO_HOT_PCT 10u
+#define S3FIFO_HOT_PCT 5u
 #define S3FIFO_ROUNDS 32u /* entries that come round before one goes that was read, too */
 
 const char *
@@ -139,7 +139,7 @@ judge_s3fifo(const struct item *it, const struct pull_rule *ask)
 {
     switch (item_list(it)) {
     case STORE_LIST_HOT:
-        if (ask->evicts && item_is(it, ITEM_KEEN)) {
+        if (ask->evicts && item_is(it, ITEM_ACTIVE)) {
             return ACTION_TO_COLD;
         }
         break;

@@ -7,8 +7,8 @@
  *   flat        COLD only, ordered by use.
  *   segmented   HOT (new) -> COLD -> eviction; what is read twice goes to WARM and comes back
  *               to COLD when WARM is too large or too old; TEMP holds what expires soon.
- *   s3fifo      "S3-FIFO" (Yang et al., SOSP 2023): HOT is a queue for new items, a tenth of the
- *               class. What was not read twice by its end leaves, and its hash becomes a ghost;
+ *   s3fifo      "S3-FIFO" (Yang et al., SOSP 2023): HOT is a queue for new items, a twentieth of
+ *               the class. What was not read by its end leaves, and its hash becomes a ghost;
  *               the rest goes to COLD, the main queue, and so does at once what is stored again
  *               while it is a ghost. What was read comes round again at the end of COLD, once
  *               or twice. A read marks the item, at most twice, and moves nothing. TEMP as above.
