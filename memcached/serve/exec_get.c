@@ -131,28 +131,6 @@ put_hit(const struct req *req, const struct env *env, struct chain *out,
     return put_borrowed(env, out, item, total);
 }
 
-/* A binary client's one key. */
-static enum session_ran
-exec_retrieve_binary(struct session *s, const struct env *env, struct chain *out,
-                     const struct session_limits *limits)
-{
-    if (s->item == NULL) {
-        if (out->bytes >= limits->out_bytes) {
-            return RAN_AGAIN;
-        }
-        s->item = look_up(s->req, env, req_next_key(s->req));
-        if (s->item == NULL) {
-            return exec_reply(s, env, out, REPLY_NOT_FOUND);
-        }
-    }
-    if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
-        return RAN_LATE;
-    }
-    struct item *item = s->item;
-    s->item = NULL;
-    return exec_ran(put_hit(s->req, env, out, item));
-}
-
 /* A hit answers with the flags. */
 enum session_ran
 exec_touch_binary(const struct session *s, const struct env *env, struct chain *out)
@@ -180,11 +158,11 @@ cut_keys(struct gets *g, struct req *req, unsigned most)
     }
 }
 
-/* Answers at most `keys` keys of the line, as far as their values are to be copied; one that is not
- * becomes the session's. Returns how many; 0: no memory. */
+/* Answers at most `keys` keys of the request, as far as their values are to be copied; one that is
+ * not becomes the session's. Returns how many; 0: no memory. */
 static unsigned
 answer_keys(struct session *s, const struct env *env, struct chain *out, unsigned keys,
-            size_t value_bytes, size_t out_bytes)
+            const struct session_limits *limits, unsigned *misses)
 {
     struct gets g;
     struct req *req = s->req;
@@ -196,18 +174,21 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
         return 0;
     }
     gets_begin(&g, env, to, room);
+    g.binary = req->protocol == PROTOCOL_BINARY ? req : NULL;
     g.wants_cas = wants_cas(req);
     g.may_hold = true;
-    if (out_bytes - out->bytes < room) {
-        g.last_begin = to + (out_bytes - out->bytes);
+    if (limits->out_bytes - out->bytes < room) {
+        g.last_begin = to + (limits->out_bytes - out->bytes);
     }
-    g.value_bytes = value_bytes;
+    size_t late = limits->late_bytes;
+    g.value_bytes = late != 0 && late < GETS_COPY_MAX ? late : GETS_COPY_MAX;
     cut_keys(&g, req, keys);
     unsigned done = gets_run(&g);
     must(done > 0); /* the window has room for any value that is copied */
     gets_count(&g, done);
     chain_commit(out, (size_t)(g.to - to));
     s->item = g.held;
+    *misses = g.misses;
     if (unlikely(done < g.count)) {
         req->rest = rest;
         req->keys = left;
@@ -218,11 +199,26 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
     return done;
 }
 
-/* One key, which is also touched, or whose reader is listened to. */
-static unsigned
-answer_key(struct session *s, const struct env *env)
+static enum session_ran
+miss_binary(const struct session *s, const struct env *env, struct chain *out)
 {
+    enum session_ran ran = exec_reply(s, env, out, REPLY_NOT_FOUND);
+    if (out->bytes == 0) {
+        chain_clear(out, &env->chain); /* a quiet one needs no space */
+    }
+    return ran;
+}
+
+/* The next keys. One alone, when it is also touched or its reader is listened to. */
+static unsigned
+answer(struct session *s, const struct env *env, struct chain *out, unsigned keys,
+       const struct session_limits *limits, unsigned *misses)
+{
+    if (!is_touching(s->req) && !watch_wants(env->log, WATCH_FETCHERS | WATCH_PREFIXES)) {
+        return answer_keys(s, env, out, keys, limits, misses);
+    }
     s->item = look_up(s->req, env, req_next_key(s->req));
+    *misses = s->item == NULL;
     return 1;
 }
 
@@ -232,15 +228,7 @@ exec_retrieve(struct session *s, const struct env *env, struct chain *out,
 {
     struct req *req = s->req;
     unsigned keys = limits->keys;
-    size_t copied = GETS_COPY_MAX;
-    if (req->protocol == PROTOCOL_BINARY) {
-        return exec_retrieve_binary(s, env, out, limits);
-    }
-    if (limits->late_bytes != 0 && limits->late_bytes < copied) {
-        copied = limits->late_bytes;
-    }
-    bool one_by_one =
-        is_touching(req) || watch_wants(env->log, WATCH_FETCHERS | WATCH_PREFIXES);
+    bool is_binary = req->protocol == PROTOCOL_BINARY; /* of one key, without an end */
     while (s->item != NULL || req->keys > 0) {
         if (s->item != NULL) {
             if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
@@ -256,13 +244,15 @@ exec_retrieve(struct session *s, const struct env *env, struct chain *out,
         if (keys == 0 || out->bytes >= limits->out_bytes) {
             return RAN_AGAIN;
         }
-        unsigned done = one_by_one
-                            ? answer_key(s, env)
-                            : answer_keys(s, env, out, keys, copied, limits->out_bytes);
+        unsigned misses;
+        unsigned done = answer(s, env, out, keys, limits, &misses);
         if (done == 0) {
             return RAN_NO_MEMORY;
         }
+        if (is_binary && misses > 0) {
+            return miss_binary(s, env, out);
+        }
         keys -= done;
     }
-    return req->is_open ? RAN_DONE : exec_reply(s, env, out, REPLY_END);
+    return req->is_open || is_binary ? RAN_DONE : exec_reply(s, env, out, REPLY_END);
 }

@@ -8,9 +8,12 @@
 #include "serve/exec.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "proto/meta.h"
 #include "serve/key_event.h"
+
+#define LINE_END_BYTES 2
 
 static int64_t
 ttl_of(const struct env *env, uint32_t exptime)
@@ -126,9 +129,17 @@ count_hit(const struct req *req, const struct env *env, const struct item *item)
     }
 }
 
+/* And does not have it already, as C says. */
+static bool
+wants_value(const struct req *req, const struct store_seen *seen)
+{
+    return meta_has(req, 'v') && !(meta_has(req, 'C') && req->meta.compare == seen->cas);
+}
+
 /* A hit while its line is written. */
 struct hit {
-    const struct item *item;
+    const struct item *item; /* or its head alone */
+    struct slice key;
     const struct store_seen *seen;
     uint32_t exptime; /* at the flag that is being written */
 };
@@ -166,8 +177,7 @@ put_hit_flag(struct meta_line *line, const struct req *req, const struct env *en
         meta_line_number(line, 'l', idle_of(env, hit->seen->last_access));
         return;
     case 'k':
-        meta_line_key(line, (struct slice){item_key(item), item_key_len(item)},
-                      item_has_binary_key(item));
+        meta_line_key(line, hit->key, item_has_binary_key(item));
         return;
     case 'O':
         meta_line_opaque(line, req);
@@ -177,35 +187,131 @@ put_hit_flag(struct meta_line *line, const struct req *req, const struct env *en
     }
 }
 
-static void
-put_hit_line(struct meta_line *line, const struct req *req, const struct env *env,
+/* In p[0..META_LINE_MAX); returns its length. */
+static size_t
+put_hit_line(char *p, const struct req *req, const struct env *env, struct slice key,
              const struct item *item, const struct store_seen *seen)
 {
-    struct hit hit = {.item = item, .seen = seen, .exptime = seen->exptime_before};
+    struct hit hit = {
+        .item = item, .key = key, .seen = seen, .exptime = seen->exptime_before};
+    struct meta_line line = wants_value(req, seen)
+                                ? meta_line_begin_value(p, item_value_len(item))
+                                : meta_line_begin(p, "HD");
     if (seen->is_created) {
         hit.exptime = STORE_NEVER; /* until N is reached */
     }
     for (unsigned i = 0; i < req->meta.count; i++) {
-        put_hit_flag(line, req, env, &hit, req->meta.order[i]);
+        put_hit_flag(&line, req, env, &hit, req->meta.order[i]);
     }
     if (seen->is_won_before) {
-        meta_line_mark(line, 'Z');
+        meta_line_mark(&line, 'Z');
     }
     if (seen->is_stale) {
-        meta_line_mark(line, 'X');
+        meta_line_mark(&line, 'X');
     }
     if (seen->is_won) {
-        meta_line_mark(line, 'W');
+        meta_line_mark(&line, 'W');
     }
+    meta_line_end(&line);
+    return line.len;
 }
+
+/* ---- mg without a lock ----------------------------------------------------------------- */
+
+/* A get that changes nothing but that the item was used, and that nobody listens to. */
+static bool
+is_mere_look(const struct req *req, const struct env *env)
+{
+    return !meta_has(req, 'u') && !meta_has(req, 'T') && !meta_has(req, 'N') &&
+           !meta_has(req, 'R') && !watch_wants(env->log, WATCH_FETCHERS | WATCH_PREFIXES);
+}
+
+struct mere_look {
+    const struct req *req;
+    const struct env *env;
+    struct chain *out;
+    struct slice key;
+    size_t most; /* value and line end that are copied */
+    size_t made;
+    enum store_status status;
+};
+
+static enum store_take
+take_look(void *ctx, unsigned i, enum store_status status, const struct store_hit *hit)
+{
+    struct mere_look *look = ctx;
+    const struct req *req = look->req;
+    struct store_seen seen;
+    (void)i;
+    look->status = status;
+    if (status != STORE_OK) {
+        return STORE_TAKEN;
+    }
+    store_hit_see(hit, &seen);
+    size_t value = wants_value(req, &seen) ? (size_t)hit->value_len + LINE_END_BYTES : 0;
+    bool has_token = seen.is_stale && !seen.is_won_before; /* for this client */
+    char *to = has_token || value > look->most
+                   ? NULL
+                   : chain_reserve(look->out, &look->env->chain, CHAIN_RESERVE_MAX);
+    if (to == NULL) {
+        return STORE_TAKE_STOP;
+    }
+    size_t head = put_hit_line(to, req, look->env, look->key, hit->head, &seen);
+    if (hit->value != NULL) {
+        memcpy(to + head, hit->value, value);
+    } else {
+        exec_copy(to + head, hit->item, value);
+    }
+    if (!store_hit_holds(hit)) {
+        return STORE_TAKE_AGAIN;
+    }
+    look->made = head + value;
+    count_hit(req, look->env, hit->head);
+    return STORE_TAKEN;
+}
+
+/* False: it takes a look with the lock (begin_get). */
+static bool
+answer_mere_look(const struct req *req, const struct env *env, struct chain *out,
+                 struct slice key, size_t late_bytes, enum session_ran *ran)
+{
+    struct mere_look look = {.req = req,
+                             .env = env,
+                             .out = out,
+                             .key = key,
+                             .most = CHAIN_RESERVE_MAX - META_LINE_MAX};
+    struct store_read read = {.key = exec_key(key)};
+    if (late_bytes != 0 && late_bytes < look.most) {
+        look.most = late_bytes;
+    }
+    if (store_read(env->store, &read, 1, env->now, take_look, &look) == 0) {
+        return false;
+    }
+    if (look.status == STORE_OK) {
+        chain_commit(out, look.made);
+        *ran = RAN_DONE;
+    } else if (look.status == STORE_BUSY) {
+        *ran = exec_ran(ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT));
+    } else {
+        *ran = miss(req, env, out, look.status, key);
+    }
+    return true;
+}
+
+/* ---- mg with it ------------------------------------------------------------------------ */
 
 /* Looks the key up and answers, but for the value: *item is left when one is to follow. */
 static enum session_ran
 begin_get(const struct req *req, const struct env *env, struct chain *out,
-          struct item **item)
+          size_t late_bytes, struct item **item)
 {
     char decoded[REQ_KEY_MAX];
     struct slice key = meta_key(req, decoded);
+    enum session_ran ran;
+    if (is_mere_look(req, env) &&
+        answer_mere_look(req, env, out, key, late_bytes, &ran)) {
+        return ran;
+    }
     struct store_look ask = look_of(req, env);
     struct store_seen seen;
     enum store_status status =
@@ -219,17 +325,11 @@ begin_get(const struct req *req, const struct env *env, struct chain *out,
         return miss(req, env, out, status, key);
     }
     count_hit(req, env, *item);
-    bool has_value =
-        meta_has(req, 'v') && !(meta_has(req, 'C') && req->meta.compare == seen.cas);
     char *p = open_line(env, out);
     if (p != NULL) {
-        struct meta_line line = has_value
-                                    ? meta_line_begin_value(p, item_value_len(*item))
-                                    : meta_line_begin(p, "HD");
-        put_hit_line(&line, req, env, *item, &seen);
-        close_line(out, &line);
+        chain_commit(out, put_hit_line(p, req, env, key, *item, &seen));
     }
-    if (p == NULL || !has_value) {
+    if (p == NULL || !wants_value(req, &seen)) {
         store_release(env->store, *item);
         *item = NULL;
     }
@@ -246,7 +346,7 @@ exec_meta_get(struct session *s, const struct env *env, struct chain *out,
         if (out->bytes >= limits->out_bytes) {
             return RAN_AGAIN;
         }
-        enum session_ran ran = begin_get(s->req, env, out, &s->item);
+        enum session_ran ran = begin_get(s->req, env, out, limits->late_bytes, &s->item);
         if (s->item == NULL) {
             return ran;
         }

@@ -16,13 +16,18 @@
 static inline char *
 put_value(const struct gets *g, struct key key, const struct store_hit *hit)
 {
-    size_t total = (size_t)hit->value_len + LINE_END_BYTES;
+    size_t total = (size_t)hit->value_len + (g->binary == NULL ? LINE_END_BYTES : 0);
     char *to = g->to;
     if (unlikely((size_t)(g->end - to) < ASCII_VALUE_HEAD_MAX + total)) {
         return NULL;
     }
-    to += ascii_value_head(to, key.p, key.len, hit->flags, hit->value_len, g->wants_cas,
-                           hit->cas);
+    if (unlikely(g->binary != NULL)) {
+        to += binary_value_head(to, g->binary, key.p, key.len, hit->flags, hit->value_len,
+                                hit->cas);
+    } else {
+        to += ascii_value_head(to, key.p, key.len, hit->flags, hit->value_len,
+                               g->wants_cas, hit->cas);
+    }
     if (likely(hit->value != NULL)) {
         memcpy(to, hit->value, total);
     } else {
@@ -85,6 +90,7 @@ take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hi
         PROBE(command__get, g->env->client_fd, key.p, key.len, hit->value_len, hit->cas);
     } else {
         g->counters[i] = &ctr->get_misses;
+        g->misses++;
         exec_count_gone(g->env, status); /* it is not found dead again */
         PROBE(command__get, g->env->client_fd, key.p, key.len, -1, 0);
     }
@@ -96,6 +102,7 @@ void
 gets_begin(struct gets *g, const struct env *env, char *to, size_t room)
 {
     g->env = env;
+    g->binary = NULL;
     g->wants_cas = false;
     g->may_hold = false;
     g->line_ends = 0;
@@ -111,6 +118,7 @@ __attribute__((flatten)) unsigned
 gets_run(struct gets *g)
 {
     g->held = NULL;
+    g->misses = 0;
     g->lines = 0;
     g->line = g->to;
     return store_read(g->env->store, g->keys, g->count, g->env->now, take, g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Text gets, many keys at once: looked up in one call of the store, and their values copied from
+ * Gets, many keys at once: looked up in one call of the store, and their values copied from
  * where they lie to where they are sent from.
  *
  *     "get a b\r\nget c\r\n"  ->  keys a b c  ->  store_read  ->  "VALUE a ... END\r\nVALUE c ..."
@@ -25,6 +25,7 @@
  * said to be the run's. */
 struct gets {
     const struct env *env;
+    const struct req *binary; /* a binary client's, of one key; NULL: a text client's */
     bool wants_cas;
     bool may_hold; /* a value that is too large to be copied ends the run, as `held` */
     size_t value_bytes; /* the largest that is copied */
@@ -36,7 +37,8 @@ struct gets {
     struct store_read keys[GETS_KEYS];
     /* of the run: */
     struct item *held; /* a reference, the caller's to release */
-    unsigned lines;    /* that were answered in whole, up to `line` in the output */
+    unsigned misses;
+    unsigned lines; /* that were answered in whole, up to `line` in the output */
     char *line;
     ctr_t *counters[GETS_KEYS]; /* what each key is counted by */
 };

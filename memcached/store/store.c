@@ -135,6 +135,7 @@ describe_hit(struct store_hit *hit, const struct item *it, const struct item *pl
     uint8_t layout = it->layout;
     bool is_plain = (layout & ITEM_CHAINED) == 0;
 
+    hit->head = it;
     hit->value = is_plain ? (const char *)place + item_key_at(it) + it->key_len : NULL;
     hit->cas = layout & ITEM_HAS_CAS
                    ? atomic_load_explicit(item_cas_slot(place), memory_order_relaxed)
@@ -148,6 +149,7 @@ describe_hit(struct store_hit *hit, const struct item *it, const struct item *pl
 /* A look at one key. */
 struct look {
     enum store_status status;
+    struct peek peek;
     struct store_hit hit;  /* when that is OK */
     struct stripe *stripe; /* its lock is held; NULL: it is not */
     struct item *item;     /* with the lock: what was found */
@@ -200,25 +202,25 @@ static inline bool
 look_freely(const struct store *s, const struct store_read *read, uint32_t now,
             struct look *look)
 {
-    struct peek p;
+    struct peek *p = &look->peek;
 
-    if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key)) {
+    if (!peek_open(p, &s->table, read->hash) || !peek_find(p, read->key)) {
         return false;
     }
     look->stripe = NULL;
     look->status = STORE_MISS;
-    if (p.it == NULL) {
+    if (p->it == NULL) {
         return true;
     }
-    if (unlikely(!core_is_settled(s, &p.head, now) || p.head.layout & ITEM_CHAINED ||
-                 item_refs(&p.head) > STORE_REFS_MAX)) {
+    if (unlikely(!core_is_settled(s, &p->head, now) || p->head.layout & ITEM_CHAINED ||
+                 item_refs(&p->head) > STORE_REFS_MAX)) {
         return false;
     }
     look->status = STORE_OK;
-    describe_hit(&look->hit, &p.head, p.it);
+    describe_hit(&look->hit, &p->head, p->it);
     look->hit.item = NULL;
-    look->hit.seq = p.seq;
-    look->hit.seen = p.seen;
+    look->hit.seq = p->seq;
+    look->hit.seen = p->seen;
     return true;
 }
 
@@ -275,18 +277,34 @@ give_token(struct item *it, const struct store_look *ask, uint32_t now,
     }
 }
 
+/* Before anything is written. */
+static struct store_seen
+see(const struct item *it, uint64_t cas)
+{
+    unsigned marks = item_marks(it);
+
+    return (struct store_seen){
+        .is_won_before = (marks & ITEM_WON) != 0,
+        .is_stale = (marks & ITEM_STALE) != 0,
+        .was_fetched = (marks & ITEM_FETCHED) != 0,
+        .cas = cas,
+        .last_access = item_time(it),
+        .exptime_before = item_exptime(it),
+        .exptime_after = item_exptime(it),
+    };
+}
+
+void
+store_hit_see(const struct store_hit *hit, struct store_seen *seen)
+{
+    *seen = see(hit->head, hit->cas);
+}
+
 static void
 look_at(struct item *it, const struct store_look *ask, uint32_t now,
         struct store_seen *seen)
 {
-    unsigned marks = item_marks(it);
-
-    seen->is_won_before = (marks & ITEM_WON) != 0;
-    seen->is_stale = (marks & ITEM_STALE) != 0;
-    seen->was_fetched = (marks & ITEM_FETCHED) != 0;
-    seen->cas = item_cas_load(it);
-    seen->last_access = item_time(it);
-    seen->exptime_before = item_exptime(it);
+    *seen = see(it, item_cas_load(it));
     if (ask->touches) {
         item_set_exptime(it, ask->exptime);
     }

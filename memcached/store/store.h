@@ -196,6 +196,18 @@ must_check enum store_status store_get_and_touch(struct store *s, struct key key
                                                  struct item **item);
 void store_release(struct store *s, struct item *item);
 
+/* What a look at an item saw. From before this access, unless it says otherwise. */
+struct store_seen {
+    bool is_created;
+    bool is_won;        /* this caller has the token now */
+    bool is_won_before; /* another one has it */
+    bool is_stale;
+    bool was_fetched;
+    uint64_t cas;                           /* after it, when created */
+    uint32_t last_access;                   /* relative clock */
+    uint32_t exptime_before, exptime_after; /* relative clock, STORE_NEVER */
+};
+
 /* ---- many keys at once ---------------------------------------------------------------
  *
  * Nothing of an item outlives the look at it, so it needs no reference; and most looks are
@@ -211,8 +223,9 @@ struct store_read {
 /* An item that was found. All is true but the bytes of the value and the CAS number, for which
  * store_hit_holds has to be asked. */
 struct store_hit {
-    const char *value; /* and CR LF; NULL: not in one piece, only `item` has it */
-    struct item *item; /* with the lock held; else NULL */
+    const char *value;       /* and CR LF; NULL: not in one piece, only `item` has it */
+    const struct item *head; /* has its facts but for key, value and CAS number */
+    struct item *item;       /* with the lock held; else NULL */
     uint64_t cas;
     uint32_t flags, value_len;
     uint8_t class_id;
@@ -227,6 +240,9 @@ store_hit_holds(const struct store_hit *hit)
 {
     return hit->seq == NULL || likely(seq_read_holds(hit->seq, hit->seen));
 }
+
+/* As what store_look sees. */
+void store_hit_see(const struct store_hit *hit, struct store_seen *seen);
 
 /* What becomes of a hit. */
 enum store_take {
@@ -260,18 +276,6 @@ struct store_look {
     bool recaches;    /* win the token when fewer than recache_below seconds are left */
     bool recache_sees_touch; /* the time left is that after the touch */
     uint32_t recache_below;
-};
-
-/* What it saw. From before this access, unless it says otherwise. */
-struct store_seen {
-    bool is_created;
-    bool is_won;        /* this caller has the token now */
-    bool is_won_before; /* another one has it */
-    bool is_stale;
-    bool was_fetched;
-    uint64_t cas;                           /* after it, when created */
-    uint32_t last_access;                   /* relative clock */
-    uint32_t exptime_before, exptime_after; /* relative clock, STORE_NEVER */
 };
 
 /* As store_get: OK with *item to release; else MISS, GONE_*, BUSY; NO_MEMORY and TOO_LARGE

@@ -36,6 +36,18 @@ struct client {
     unsigned runs, lates, longs, agains, rewinds;
 };
 
+/* Grows with each lock of a stripe that is taken to write. */
+static inline uint64_t
+client_store_writes(const struct client *c)
+{
+    const struct table *t = &c->store->table;
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i <= t->stripe_mask; i++) {
+        sum += atomic_load(&t->stripes[i].seq.number);
+    }
+    return sum;
+}
+
 /* ---- life ----------------------------------------------------------------------------- */
 
 #define LONG_PARTS 40

@@ -445,6 +445,31 @@ facts_of(const struct step *step, size_t missing)
     return facts;
 }
 
+/* A hit or a miss changes nothing, so other readers are not disturbed; quiet misses leave no space
+ * taken. */
+TEST(test_gets_write_nothing)
+{
+    static const struct step looks[] = {
+        {0x00, NONE, "k", "", 0, "00:0 cas=1 extras=4 '...5abc'"},
+        {0x0c, NONE, "k", "", 0, "0c:0 cas=1 key=1 extras=4 '...5kabc'"},
+        {0x09, NONE, "k", "", 0, "09:0 cas=1 extras=4 '...5abc'"},
+        {0x09, NONE, "gone", "", 0, ""},
+        {0x0d, NONE, "gone", "", 0, ""},
+    };
+    profile = PROFILE_16;
+    open_client();
+    exchange(&(struct step){0x01, STORE, "k", "abc", 0, "01:0 cas=1 ''"});
+    exchange(&looks[0]);
+    exchange(&looks[0]);
+    uint64_t before = client_store_writes(&client);
+    for (unsigned i = 0; i < ROWS(looks); i++) {
+        exchange(&looks[i]);
+    }
+    ck_assert_uint_eq(client_store_writes(&client), before);
+    ck_assert_ptr_null(client.out.block);
+    client_close(&client);
+}
+
 TEST(test_facts)
 {
     profile = PROFILE_14;

@@ -420,6 +420,33 @@ TEST_PROFILES(test_late_meta)
     ck_assert_uint_eq(client.out.bytes, strlen("HD h1\r\n"));
 }
 
+/* A look that changes nothing: other readers are not disturbed. With the lock, of a key whose token
+ * a client is to have, it is answered alike. */
+TEST_PROFILES(test_meta_gets_write_nothing)
+{
+    static const char *const looks[][2] = {
+        {"mg k\r\n", "HD\r\n"},
+        {"mg k v\r\n", "VA 2\r\nhi\r\n"},
+        {"mg k k O9 s f t h l c v\r\n", "VA 2 kk O9 s2 f5 t-1 h1 l0 c1\r\nhi\r\n"},
+        {"mg aw== b k v q\r\n", "VA 2 kk\r\nhi\r\n"},
+        {"mg k v C1 c\r\n", "HD c1\r\n"},
+        {"mg gone v k\r\n", "EN kgone\r\n"},
+        {"mg gone v q\r\nmn\r\n", "MN\r\n"},
+    };
+    if (profile == PROFILE_14) {
+        return;
+    }
+    exchange("set k 5 0 2\r\nhi\r\nget k\r\nget k\r\n",
+             "STORED\r\nVALUE k 5 2\r\nhi\r\nEND\r\nVALUE k 5 2\r\nhi\r\nEND\r\n");
+    uint64_t before = client_store_writes(&client);
+    for (unsigned i = 0; i < ROWS(looks); i++) {
+        exchange(looks[i][0], looks[i][1]);
+    }
+    ck_assert_uint_eq(client_store_writes(&client), before);
+    exchange("md k I\r\nmg k v\r\nmg k v\r\n",
+             "HD\r\nVA 2 X W\r\nhi\r\nVA 2 Z X\r\nhi\r\n");
+}
+
 /* Meta commands in a store without room. */
 TEST_PROFILES(test_full_store_meta)
 {
