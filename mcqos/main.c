@@ -27,8 +27,8 @@ static const struct command {
      status_run, 0, 0, SERVER},
     {"top", "", "the same all the time, with the workers", top_run, 0, 0, NOTHING},
     {"limit", "[[CLASS] RATE|off [BURST]]",
-     "show or set limits; also peer, action, unit, cpu_limit, dry_run, as `qos help` has "
-     "them",
+     "show or set limits; also peer, action, unit, cpu_limit, dry_run, fair, as `qos "
+     "help` has them",
      set_run, 0, 3, SERVER},
     {"slo", "[[CLASS] pNN:TIME|off]", "show or set targets of waiting times", set_run, 0,
      2, SERVER},

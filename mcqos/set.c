@@ -23,8 +23,9 @@ static const struct verb {
 } verbs[] = {
     {"limit",
      "qps_limit",
-     {"qps_limit", "peer", "action", "unit", "cpu_limit", "dry_run"},
-     {"qps_limit*", "qps_burst*", "qps_action", "qps_unit", "qps_dry_run", "cpu_limit"}},
+     {"qps_limit", "peer", "action", "unit", "cpu_limit", "dry_run", "fair"},
+     {"qps_limit*", "qps_burst*", "qps_action", "qps_unit", "qps_dry_run", "cpu_limit",
+      "fair"}},
     {"slo",
      "slo",
      {"slo"},

@@ -480,6 +480,9 @@ opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
     case OPT_OFF:
         snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "off" : "on");
         break;
+    case OPT_CHOICE:
+        snprintf(to, OPT_TOLD_MAX, "%s", row->choices[*(const unsigned *)field]);
+        break;
     case OPT_DOUBLE:
         tell_double(*(const double *)field, to);
         break;

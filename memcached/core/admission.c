@@ -55,7 +55,8 @@ static enum limiter_verdict
 ask_limits(struct core *k, struct ticket *t, const struct facts *f, bool is_served)
 {
     struct admission *a = &k->admission;
-    struct limiter_request r = {.class = f->class, .peer = f->peer, .keys = f->keys};
+    struct limiter_request r = {
+        .class = f->class, .peer = f->peer, .tenant = f->tenant, .keys = f->keys};
     enum limiter_verdict verdict =
         limiter_ask(&a->limits, &t->wait, &r, is_served, k->now);
     /* Else admission_serve sees to the timer, at the end of the pass. */
@@ -85,7 +86,9 @@ judge(struct core *k, struct ticket *t, const struct facts *f, const struct turn
         return VERDICT_REFUSE;
     }
     /* The limits of the address, of the class and of all have a token, or it waits. */
-    return ask_limits(k, t, f, turn->is_served && turn->requests > 0);
+    bool is_served =
+        turn->is_served && turn->requests > 0 && !limiter_is_shared(&a->limits, f->class);
+    return ask_limits(k, t, f, is_served);
 }
 
 /* Requests right behind an admitted one, in the same turn, pass on its word, each with a token of
@@ -194,11 +197,14 @@ static void
 go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
 {
     struct ticket *t = &work->ticket;
-    nsec_t since = t->wait.since;
+    nsec_t since = t->wait.node.since;
     t->is_admitted = verdict == VERDICT_ADMIT;
     t->is_refused = !t->is_admitted;
     if (t->is_admitted) {
         hist_record(k->admission.delay, k->now > since ? k->now - since : 0);
+        if (unlikely(k->tenants.is_on)) {
+            tenants_count_tokens(k, t->wait.node.place, t->wait.cost);
+        }
     }
     struct turn turn = core_inline_turn(k);
     turn.is_served = true;

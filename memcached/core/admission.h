@@ -36,9 +36,10 @@ struct ticket {
 /* What admission knows of a request. */
 struct facts {
     enum req_class class;
-    uint32_t keys; /* that it costs */
-    uint64_t peer; /* key of the client's address; 0: none */
-    nsec_t since;  /* it has waited since then; 0: not known */
+    uint32_t keys;   /* that it costs */
+    uint64_t peer;   /* key of the client's address; 0: none */
+    uint32_t tenant; /* likewise (core/tenants.h) */
+    nsec_t since;    /* it has waited since then; 0: not known */
 };
 
 struct admission {

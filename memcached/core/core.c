@@ -48,6 +48,7 @@ core_fini(struct core *k)
         hist_destroy(&k->classes[c].service);
     }
     admission_fini(&k->admission);
+    tenants_fini(k);
     latency_fini(&k->latency);
     free(k->spare_request);
 }
@@ -57,6 +58,7 @@ core_start(struct core *k)
 {
     pool_init(&k->pool);
     core_read_clock(k);
+    tenants_apply(k);
 }
 
 void

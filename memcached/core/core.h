@@ -28,6 +28,7 @@
 #include "core/coalesce.h"
 #include "core/latency.h"
 #include "core/queue.h"
+#include "core/tenants.h"
 #include "qos/class_rules.h"
 #include "qos/history.h"
 #include "qos/limiter.h"
@@ -42,6 +43,9 @@
 struct core_shared {
     struct class_conf classes;
     struct class_rules class_rules;
+    _Atomic bool
+        reads_keys; /* a rule of classes or --fair=prefix: keys decide something */
+    _Atomic unsigned fair_by; /* enum fair_by */
     struct class_shares class_shares;
     nsec_t class_max_wait;
     unsigned requests_per_event; /* -R */
@@ -91,6 +95,7 @@ struct core {
     struct req *spare_request;
     struct queue queue;
     struct admission admission;
+    struct tenants tenants;
     struct coalesce coalesce;
     struct history_peers peers;
     struct budget budget;

@@ -16,7 +16,7 @@ void
 pump_init(struct pump *p, struct core *core, const struct work_type *type, uint64_t peer)
 {
     p->work.type = type;
-    p->peer = peer;
+    p->work.peer = peer;
     p->out_most = PACE_PIECE_MAX;
     p->way = PACE_PLAIN;
     session_init(&p->session);
@@ -49,6 +49,12 @@ pump_end_turn(struct pump *p, unsigned allowed, bool waits)
 
 /* ---- class ----------------------------------------------------------------------------- */
 
+static bool
+reads_keys(const struct core *k)
+{
+    return atomic_load_explicit(&k->shared->reads_keys, memory_order_relaxed);
+}
+
 /* The class of the request at the head, when it is new. What is said of most requests is known
  * without a look at them. */
 static enum req_class
@@ -57,10 +63,13 @@ classify(struct pump *p)
     const struct core_shared *shared = p->core->shared;
     enum req_class class = CLASS_SMALL;
     if (likely(session_is_get(&p->session, shared->classes.bulk_keys) &&
-               p->session.declared == 0 && shared->class_rules.key_count == 0)) {
+               p->session.declared == 0 && !reads_keys(p->core))) {
         p->is_class_declared = false;
     } else {
         class = classify_request(shared, &p->session, &p->is_class_declared);
+        if (unlikely(p->core->tenants.by == FAIR_PREFIX)) {
+            tenants_note_key(p->core, &p->work, &p->session);
+        }
     }
     p->history.class = (uint8_t) class;
     return class;
@@ -134,7 +143,10 @@ facts_of(const struct pump *p, enum req_class class)
     bool has_keys = p->session.req->family == FAMILY_RETRIEVE;
     return (struct facts){.class = class,
                           .keys = has_keys ? p->session.req->keys : 1,
-                          .peer = p->peer,
+                          .peer = p->work.peer,
+                          .tenant = unlikely(p->core->tenants.is_on)
+                                        ? tenants_of(p->core, &p->work, class)
+                                        : 0,
                           .since = p->arrival.since};
 }
 
@@ -147,8 +159,7 @@ refuse_rest(struct pump *p, enum req_class class)
 {
     struct core *k = p->core;
     const struct core_shared *shared = k->shared;
-    bool is_alike =
-        class == CLASS_SMALL && shared->class_rules.key_count == 0 && !p->has_budget;
+    bool is_alike = class == CLASS_SMALL && !reads_keys(k) && !p->has_budget;
     if (!is_alike) {
         return;
     }
@@ -193,6 +204,9 @@ ask(struct pump *p, struct turn *turn, enum req_class class)
         return PUMP_ON;
     case VERDICT_WAIT:
         PROBE(limiter__wait, p->core->env.client_fd, class);
+        if (unlikely(p->core->tenants.is_on)) {
+            tenants_name(p->core, &p->work, &p->work.ticket.wait.node);
+        }
         return PUMP_WAIT;
     case VERDICT_REFUSE:
         return refuse(p, turn, class);
@@ -331,8 +345,8 @@ static bool
 is_neutral(const struct core *k)
 {
     return core_admits_most(k) && k->budget.bytes == 0 && k->latency.followed == NULL &&
-           k->shared->class_rules.key_count == 0 && !k->env.looks_closer &&
-           !k->is_draining && !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
+           !reads_keys(k) && !k->env.looks_closer && !k->is_draining &&
+           !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
 }
 
 bool
@@ -422,17 +436,33 @@ pump_take_back(struct pump *p)
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-bool
-pump_defers_read(struct pump *p)
+/* In the queue of its lane, or of small requests for others' sake. */
+static bool
+defer_read(struct pump *p, enum req_class lane)
 {
     struct core *k = p->core;
-    enum req_class lane = history_lane(&p->history, p->served);
-    if (likely(lane == CLASS_NONE) || !k->shared->classes.is_on) {
+    if (!k->shared->classes.is_on) {
         return false;
+    }
+    if (lane == CLASS_NONE) {
+        if (!tenants_defer(k, &p->work)) {
+            return false;
+        }
+        lane = CLASS_SMALL;
     }
     ctr_add(&k->ctr.trickle_waits, history_trickles(&p->history));
     queue_put(k, &p->work, lane);
     return true;
+}
+
+bool
+pump_defers_read(struct pump *p)
+{
+    enum req_class lane = history_lane(&p->history, p->served);
+    if (likely(lane == CLASS_NONE && !p->core->tenants.is_on)) {
+        return false;
+    }
+    return defer_read(p, lane);
 }
 
 void
@@ -440,8 +470,8 @@ pump_charge_read(struct pump *p)
 {
     struct core *k = p->core;
     uint64_t came = session_progress(&p->session, &p->in);
-    ctr_add(&k->ctr.trickled,
-            history_charge(&p->history, &k->peers, p->peer, came, p->served, k->now));
+    ctr_add(&k->ctr.trickled, history_charge(&p->history, &k->peers, p->work.peer, came,
+                                             p->served, k->now));
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

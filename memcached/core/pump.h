@@ -32,7 +32,6 @@ struct core;
 struct pump {
     struct work work; /* first: the queues hold it by this */
     struct core *core;
-    uint64_t peer;          /* key of the client's address; 0: none */
     uint32_t out_most;      /* nothing is begun while so much output waits */
     unsigned requests;      /* still allowed in a row */
     uint32_t served;        /* requests, in turns that have ended; wraps */

@@ -29,13 +29,17 @@ queue_put(struct core *k, struct work *work, enum req_class lane)
     ctr_add(&k->ctr.deferred, 1);
     ctr_add(&k->classes[lane].queued, 1);
     PROBE(qos__defer, work, lane);
+    work->node.tenant = unlikely(k->tenants.is_on) ? tenants_of(k, work, lane) : 0;
     sched_push(&k->queue.sched, &work->node, lane, k->now);
+    if (unlikely(k->tenants.is_on)) {
+        tenants_name(k, work, &work->node);
+    }
 }
 
 void
 queue_leave(struct core *k, struct work *work)
 {
-    if (sched_is_queued(&work->node)) {
+    if (fair_is_queued(&work->node)) {
         ctr_add(&k->classes[work->node.class].left, 1);
         sched_remove(&k->queue.sched, &work->node);
     }
@@ -92,7 +96,7 @@ queue_admits_long(struct core *k, struct turn *turn)
 /* ---- deferred turns -------------------------------------------------------------------- */
 
 static struct work *
-work_of_node(struct sched_node *node)
+work_of_node(struct fair_node *node)
 {
     return (struct work *)(void *)((char *)node - offsetof(struct work, node));
 }
@@ -113,10 +117,13 @@ serve_next(struct core *k, nsec_t *deadline)
 {
     bool is_overdue;
     nsec_t begin = k->now;
-    struct sched_node *node = sched_next(&k->queue.sched, begin, &is_overdue);
-    struct core_class *class = &k->classes[node->class];
-    struct turn turn = {.lane = class_is_inline(node->class) ? CLASS_SMALL : node->class,
-                        .ready_at = node->queued_at,
+    struct fair_node *node = sched_next(&k->queue.sched, begin, &is_overdue);
+    /* The work may be queued anew, elsewhere. */
+    enum req_class lane = (enum req_class)node->class;
+    uint8_t place = node->place;
+    struct core_class *class = &k->classes[lane];
+    struct turn turn = {.lane = class_is_inline(lane) ? CLASS_SMALL : lane,
+                        .ready_at = node->since,
                         .requests = k->shared->requests_per_event,
                         .deadline = k->shared->classes.is_on ? *deadline : TURN_ENDLESS};
     if (is_overdue) {
@@ -125,14 +132,18 @@ serve_next(struct core *k, nsec_t *deadline)
     ctr_add(&k->ctr.turns, 1);
     ctr_add(&class->turns, 1);
     ctr_add(&class->overdue, is_overdue);
-    nsec_t wait = begin > node->queued_at ? begin - node->queued_at : 0;
+    nsec_t wait = begin > node->since ? begin - node->since : 0;
     hist_record(class->wait, wait);
-    admission_observe(k, node->class, wait, begin);
-    enum req_class lane = node->class; /* the work may be queued anew, in another */
+    admission_observe(k, lane, wait, begin);
+    unsigned allowed = turn.requests;
     struct work *work = work_of_node(node);
     work->type->turn(work, &turn);
     nsec_t end = core_read_clock(k);
-    sched_charge(&k->queue.sched, lane, end - begin);
+    sched_charge_turn(&k->queue.sched, lane, place, end - begin);
+    if (unlikely(k->tenants.is_on)) {
+        allowed = turn.is_short ? 1 : allowed;
+        tenants_count(k, place, allowed - turn.requests, end - begin);
+    }
     hist_record(class->service, end - begin);
     *deadline += is_overdue ? end - begin : 0;
     return end - begin;

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/clock.h"
 #include "core/admission.h"
@@ -25,11 +27,14 @@ struct work_type {
     void (*turn)(struct work *work, struct turn *turn);
     /* Closes it if its client is gone; true: it was. NULL: that is never known. */
     bool (*ends_if_gone)(struct work *work);
+    /* The address of its client, for statistics. NULL: it has none. */
+    void (*describe_peer)(const struct work *work, char *to, size_t size);
 };
 
 struct work {
-    struct sched_node node; /* first: the queues hold work by this */
+    struct fair_node node; /* first: the queues hold work by this */
     const struct work_type *type;
+    uint64_t peer;        /* key of the client's address; 0: none */
     struct ticket ticket; /* of the request at the head */
 };
 
@@ -74,7 +79,7 @@ void queue_init(struct queue *q, const struct core_shared *shared);
 static inline bool
 work_is_queued(const struct work *work)
 {
-    return sched_is_queued(&work->node) || ticket_is_waiting(&work->ticket);
+    return fair_is_queued(&work->node) || ticket_is_waiting(&work->ticket);
 }
 
 /* The work's head request waits behind the other work of the class. */

@@ -108,8 +108,8 @@ struct front {
 };
 
 extern const struct front front_server, front_limit, front_slo, front_headroom,
-    front_threads, front_steer, front_pin, front_class, front_latency, front_udp,
-    front_network, front_memory, front_lru, front_items, front_auth, front_tls,
+    front_threads, front_steer, front_pin, front_class, front_fair, front_latency,
+    front_udp, front_network, front_memory, front_lru, front_items, front_auth, front_tls,
     front_process, front_config, front_doctor, front_admin, front_compat;
 
 /* ---- the tables made of them ---------------------------------------------------------- */

@@ -175,7 +175,7 @@ static const struct qos_row commands[] = {
     {.word = "show", .arguments = "", .run = run_show,
      .meaning = "settings and statistics, as stats qos"},
     {.word = "help", .arguments = "[word]", .most = 1, .run = front_qos_help,
-     .meaning = "this table, or one line of it", .after = "class"},
+     .meaning = "this table, or one line of it", .after = "fair"},
 };
 /* clang-format on */
 

@@ -102,6 +102,7 @@ struct settings {
     struct class_rules class_rules;
     struct class_shares class_shares;
     nsec_t class_max_wait;
+    enum fair_by fair_by;
     struct resctrl_conf resctrl;
     struct busypoll busy_poll;
 };

@@ -3,6 +3,8 @@
  */
 #include "net/conn_turn.h"
 
+#include <stdio.h>
+
 #include "net/conn_io.h"
 #include "net/conn_plain.h"
 #include "net/migrate.h"
@@ -400,7 +402,17 @@ ends_if_gone(struct work *work)
     return is_gone;
 }
 
-const struct work_type conn_work = {.turn = take_turn, .ends_if_gone = ends_if_gone};
+static void
+describe_peer(const struct work *work, char *to, size_t size)
+{
+    const struct conn *c = (const struct conn *)(const void *)work;
+    size_t len;
+    const char *host = addr_host(c->entry.addr, &len);
+    snprintf(to, size, "%.*s", (int)len, host);
+}
+
+const struct work_type conn_work = {
+    .turn = take_turn, .ends_if_gone = ends_if_gone, .describe_peer = describe_peer};
 
 void
 conn_on_ready(struct poll_source *source, unsigned ready)
@@ -412,7 +424,9 @@ conn_on_ready(struct poll_source *source, unsigned ready)
     if (ready & (POLLER_READ | POLLER_HANGUP)) {
         c->edge.is_readable = true;
         c->edge.must_probe = true;
-        c->edge.has_hangup |= (ready & POLLER_HANGUP) != 0;
+        if (unlikely(ready & POLLER_HANGUP)) {
+            c->edge.has_hangup = true;
+        }
     }
     bool was_blocked = c->edge.is_blocked;
     c->pump.arrival.was_blocked |= was_blocked;

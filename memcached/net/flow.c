@@ -189,7 +189,7 @@ flow_open(struct flow *f, const struct flow_datagram *d)
     struct pump *p = &f->pump;
     p->requests = w->shared->core.requests_per_event;
     p->history.class = CLASS_SMALL;
-    p->peer = peer.key;
+    p->work.peer = peer.key;
     p->out_most = reply_max(f) + 1;
     session_init(&p->session);
     p->session.is_datagram = true;

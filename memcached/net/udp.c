@@ -4,8 +4,10 @@
 #include "net/udp.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/rng.h"
@@ -47,7 +49,9 @@ struct udp {
 
 /* Of the socket's flows: serves the socket, or what is set aside, until it has to wait. */
 static void take_turn(struct work *work, struct turn *turn);
-static const struct work_type udp_work = {.turn = take_turn};
+static void describe_peer(const struct work *work, char *to, size_t size);
+static const struct work_type udp_work = {.turn = take_turn,
+                                          .describe_peer = describe_peer};
 
 static struct udp *
 udp_of_outbox(struct outbox *o)
@@ -337,6 +341,22 @@ take_turn(struct work *work, struct turn *turn)
     }
     atomic_store_explicit(&u->entry.last_cmd, u->worker->core.env.now,
                           memory_order_relaxed);
+}
+
+static void
+describe_peer(const struct work *work, char *to, size_t size)
+{
+    const struct flow *f = (const struct flow *)(const void *)work;
+    char address[NI_MAXHOST];
+    size_t len;
+    if (f->from == NULL) {
+        snprintf(to, size, "-");
+        return;
+    }
+    addr_format("udp", (const struct sockaddr *)f->from, f->from_len, address,
+                sizeof address);
+    const char *host = addr_host(address, &len);
+    snprintf(to, size, "%.*s", (int)len, host);
 }
 
 static void

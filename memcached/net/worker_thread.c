@@ -116,6 +116,7 @@ on_message(struct poll_source *source, unsigned ready)
         take_message(w, message);
     }
     if (orders & ORDER_RELIMIT) {
+        tenants_apply(&w->core);
         admission_look_again(&w->core);
     }
     if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, &w->poller, w)) {

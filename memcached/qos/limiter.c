@@ -153,6 +153,13 @@ limiter_sleep_least(const struct limiter *l)
 
 /* ---- the list of those that wait for their address ------------------------------------- */
 
+static struct waitq_node *
+of_node(struct fair_node *node)
+{
+    return (struct waitq_node *)(void *)((char *)node -
+                                         offsetof(struct waitq_node, node));
+}
+
 static unsigned *
 hash_count(struct limiter_worker *d, const struct waitq_node *n)
 {
@@ -162,10 +169,10 @@ hash_count(struct limiter_worker *d, const struct waitq_node *n)
 static void
 peers_push(struct limiter_worker *d, struct waitq_node *n)
 {
-    n->next = &d->peers;
-    n->prev = d->peers.prev;
-    n->prev->next = n;
-    d->peers.prev = n;
+    n->node.next = &d->peers;
+    n->node.prev = d->peers.prev;
+    n->node.prev->next = &n->node;
+    d->peers.prev = &n->node;
     d->peers_length++;
     ++*hash_count(d, n);
 }
@@ -173,12 +180,12 @@ peers_push(struct limiter_worker *d, struct waitq_node *n)
 static void
 peers_remove(struct limiter_worker *d, struct waitq_node *n)
 {
-    if (d->peers_next == n) {
-        d->peers_next = n->next;
+    if (d->peers_next == &n->node) {
+        d->peers_next = n->node.next;
     }
-    n->prev->next = n->next;
-    n->next->prev = n->prev;
-    n->next = n->prev = NULL;
+    n->node.prev->next = n->node.next;
+    n->node.next->prev = n->node.prev;
+    n->node.next = n->node.prev = NULL;
     d->peers_length--;
     --*hash_count(d, n);
 }
@@ -195,13 +202,13 @@ peers_pop(struct limiter_worker *d, nsec_t now)
         d->peers_retry = UINT64_MAX;
     }
     while (d->peers_next != &d->peers) {
-        struct waitq_node *n = d->peers_next;
+        struct waitq_node *n = of_node(d->peers_next);
         nsec_t retry_at = now;
         if (peers_take(&d->shared->peers, n->peer, n->cost, now, &retry_at)) {
             peers_remove(d, n);
             return n;
         }
-        d->peers_next = n->next;
+        d->peers_next = n->node.next;
         d->peers_retry = retry_at < d->peers_retry ? retry_at : d->peers_retry;
     }
     nsec_t soonest = now + PEERS_LOOK_NS + d->peers_length * PEERS_LOOK_EACH_NS;
@@ -215,18 +222,34 @@ void
 limiter_worker_init(struct limiter_worker *d, struct limiter *l)
 {
     *d = (struct limiter_worker){.shared = l};
-    waitq_init(&d->total, &l->total);
+    waitq_init(&d->total, &l->total, FAIR_QUEUE_TOTAL);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        waitq_init(&d->by_class[c], &l->by_class[c]);
+        waitq_init(&d->by_class[c], &l->by_class[c], FAIR_QUEUE_LIMIT + c);
     }
     d->peers.next = d->peers.prev = d->peers_next = &d->peers;
+}
+
+void
+limiter_set_tenants(struct limiter_worker *d, struct fair_table *table)
+{
+    fair_set_table(&d->total.waiting, table);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        fair_set_table(&d->by_class[c].waiting, table);
+    }
+}
+
+bool
+limiter_is_shared(const struct limiter_worker *d, enum req_class class)
+{
+    return fair_is_shared(&d->by_class[class].waiting) ||
+           fair_is_shared(&d->total.waiting);
 }
 
 /* The wait queue of a stage, NULL when it has no limit. */
 static struct waitq *
 waitq_of(struct limiter_worker *d, const struct waitq_node *n, unsigned stage)
 {
-    struct waitq *g = stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
+    struct waitq *g = stage == STAGE_CLASS ? &d->by_class[n->node.class] : &d->total;
     return limit_is_set(g->limit) ? g : NULL;
 }
 
@@ -254,7 +277,7 @@ undo(struct limiter_worker *d, struct waitq_node *n, unsigned stage)
         peers_refund(&d->shared->peers, n->peer, n->cost);
     }
     if (stage > STAGE_CLASS && waitq_of(d, n, STAGE_CLASS) != NULL) {
-        waitq_untake(&d->by_class[n->class], n);
+        waitq_untake(&d->by_class[n->node.class], n);
     }
 }
 
@@ -268,7 +291,7 @@ static bool
 is_overdue(const struct limiter_worker *d, const struct waitq_node *n, nsec_t at)
 {
     nsec_t most = max_delay(d);
-    return most != 0 && at > n->since && at - n->since >= most;
+    return most != 0 && at > n->node.since && at - n->node.since >= most;
 }
 
 /* Queues n at the stage where it got stuck. False: it would have to wait for too long. */
@@ -281,7 +304,7 @@ queue_up(struct limiter_worker *d, struct waitq_node *n, nsec_t now)
         d->peers_at = d->peers_length == 1 ? now : d->peers_at;
         return true;
     }
-    struct waitq *g = n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
+    struct waitq *g = n->stage == STAGE_CLASS ? &d->by_class[n->node.class] : &d->total;
     nsec_t due = waitq_push(g, n, now);
     if (is_overdue(d, n, due > now ? due - 1 : now)) {
         waitq_remove(g, n);
@@ -308,7 +331,7 @@ static enum limiter_verdict
 refuse(struct limiter_worker *d, struct waitq_node *n)
 {
     undo(d, n, n->stage);
-    ctr_add(&d->ctr[n->class].rejected, 1);
+    ctr_add(&d->ctr[n->node.class].rejected, 1);
     return VERDICT_REFUSE;
 }
 
@@ -320,17 +343,19 @@ limiter_ask_limits(struct limiter_worker *d, struct waitq_node *n,
     struct limiter_ctr *ctr = &d->ctr[r->class];
     nsec_t ignored;
     if (likely(atomic_load_explicit(&l->is_simple, memory_order_relaxed)) &&
-        (d->total.length == 0 || has_waited) &&
+        (d->total.waiting.length == 0 || has_waited) &&
         limit_take(&d->shared->total, &d->total.lease, now, &ignored)) {
         ctr_add(&ctr->admitted, 1); /* nearly all, while the limit does not bind */
         return VERDICT_ADMIT;
     }
     bool counts_keys = atomic_load_explicit(&l->counts_keys, memory_order_relaxed);
     n->stage = STAGE_PEER;
-    n->class = (uint8_t)r->class;
+    n->node.class = (uint8_t)r->class;
+    n->node.tenant = r->tenant;
+    n->node.place = 0;
     n->peer = r->peer;
     n->cost = counts_keys && r->keys > 0 ? r->keys : 1;
-    n->since = now;
+    n->node.since = now;
     if (likely(advance(d, n, has_waited, now))) {
         ctr_add(&ctr->admitted, 1);
         return VERDICT_ADMIT;
@@ -353,7 +378,7 @@ limiter_spare_of(const struct limiter_worker *d, unsigned most)
         return (struct limiter_spare){.left = most};
     }
     if (!atomic_load_explicit(&l->is_simple, memory_order_relaxed) ||
-        d->total.length > 0 || d->total.lease.epoch != limit_epoch(&l->total)) {
+        d->total.waiting.length > 0 || d->total.lease.epoch != limit_epoch(&l->total)) {
         return (struct limiter_spare){.left = 0};
     }
     return (struct limiter_spare){.left = tokens < most ? (unsigned)tokens : most,
@@ -386,10 +411,9 @@ static struct waitq_node *
 front(struct limiter_worker *d, unsigned i)
 {
     if (i == 0) {
-        return d->peers_length > 0 ? d->peers.next : NULL;
+        return d->peers_length > 0 ? of_node(d->peers.next) : NULL;
     }
-    struct waitq *g = gate_number(d, i);
-    return g->length > 0 ? g->head.next : NULL;
+    return waitq_oldest(gate_number(d, i));
 }
 
 /* The next one whose wait budget is used up, or the next of all. */
@@ -421,8 +445,8 @@ take_ready(struct limiter_worker *d, nsec_t now)
 static enum limiter_verdict
 admit_late(struct limiter_worker *d, struct waitq_node *n)
 {
-    ctr_add(&d->ctr[n->class].admitted, 1);
-    ctr_add(&d->ctr[n->class].delayed, 1);
+    ctr_add(&d->ctr[n->node.class].admitted, 1);
+    ctr_add(&d->ctr[n->node.class].delayed, 1);
     return VERDICT_ADMIT;
 }
 
@@ -460,13 +484,13 @@ limiter_next(struct limiter_worker *d, bool lets_all, nsec_t now,
 void
 limiter_give_back(struct limiter_worker *d, struct waitq_node *n, nsec_t now)
 {
-    ctr_add(&d->ctr[n->class].admitted, (uint64_t)-1);
-    ctr_add(&d->ctr[n->class].delayed, (uint64_t)-1);
+    ctr_add(&d->ctr[n->node.class].admitted, (uint64_t)-1);
+    ctr_add(&d->ctr[n->node.class].delayed, (uint64_t)-1);
     if (n->peer != 0) {
         peers_refund(&d->shared->peers, n->peer, n->cost);
     }
     if (waitq_of(d, n, STAGE_CLASS) != NULL) {
-        waitq_give_back(&d->by_class[n->class], n->cost, now);
+        waitq_give_back(&d->by_class[n->node.class], n->cost, now);
     }
     if (waitq_of(d, n, STAGE_TOTAL) != NULL) {
         waitq_give_back(&d->total, n->cost, now);
@@ -485,8 +509,8 @@ limiter_due(struct limiter_worker *d, nsec_t now)
         }
         nsec_t at = i == 0 ? d->peers_at : waitq_due(gate_number(d, i), now);
         due = at < due ? at : due;
-        if (most != 0 && n->since + most < due) {
-            due = n->since + most;
+        if (most != 0 && n->node.since + most < due) {
+            due = n->node.since + most;
         }
     }
     return due;
@@ -508,7 +532,8 @@ limiter_leave(struct limiter_worker *d, struct waitq_node *n)
     if (n->stage == STAGE_PEER) {
         peers_remove(d, n);
     } else {
-        waitq_remove(n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total, n);
+        waitq_remove(n->stage == STAGE_CLASS ? &d->by_class[n->node.class] : &d->total,
+                     n);
     }
 }
 

@@ -75,8 +75,8 @@ struct limiter_worker {
     struct waitq total;
     struct waitq by_class[CLASS_COUNT];
     /* Those that wait for tokens of their address, in one list that is looked through. */
-    struct waitq_node peers;
-    struct waitq_node
+    struct fair_node peers;
+    struct fair_node
         *peers_next; /* where looking goes on; &peers: begins anew at peers_at */
     nsec_t peers_at;
     nsec_t peers_retry; /* the earliest that this look has been told */
@@ -114,10 +114,15 @@ limiter_refuses_as_miss(const struct limiter *l)
 /* ---- a worker ------------------------------------------------------------------------- */
 
 void limiter_worker_init(struct limiter_worker *d, struct limiter *l);
+/* From here on tenants share the wait queues. */
+void limiter_set_tenants(struct limiter_worker *d, struct fair_table *table);
+/* Several tenants wait for tokens that a request of the class needs. */
+must_check bool limiter_is_shared(const struct limiter_worker *d, enum req_class class);
 
 struct limiter_request {
     enum req_class class;
-    uint64_t peer; /* key of the address; 0: has none, and no limit of its own */
+    uint64_t peer;   /* key of the address; 0: has none, and no limit of its own */
+    uint32_t tenant; /* likewise (qos/fair.h) */
     uint32_t keys;
     nsec_t since; /* when it arrived, as far as is known; 0: not */
 };
@@ -138,7 +143,7 @@ limiter_ask(struct limiter_worker *d, struct waitq_node *n,
     if (unlikely(atomic_load_explicit(&l->is_on, memory_order_relaxed))) {
         /* A limit of all that does not bind: nearly each request has a token of the lease. */
         bool is_easy = atomic_load_explicit(&l->is_simple, memory_order_relaxed) &&
-                       (d->total.length == 0 || has_waited);
+                       (d->total.waiting.length == 0 || has_waited);
         if (!is_easy || !limit_take_leased(&l->total, &d->total.lease, now)) {
             return limiter_ask_limits(d, n, r, has_waited, now);
         }

@@ -11,11 +11,9 @@ sched_init(struct sched *s)
 {
     struct class_shares shares;
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        struct sched_queue *q = &s->queues[c];
-        q->head.next = &q->head;
-        q->head.prev = &q->head;
-        q->length = 0;
-        q->turned_at = 0;
+        fair_init(&s->queues[c].waiting, FAIR_QUEUE_CLASS + c, SCHED_TENANT_NS,
+                  SCHED_DEBT_ROUNDS * (int64_t)SCHED_ROUND_NS);
+        s->queues[c].waits_since = 0;
     }
     s->length = 0;
     class_shares_init(&shares);
@@ -42,6 +40,14 @@ sched_set(struct sched *s, const struct class_shares *shares, nsec_t max_wait)
     s->max_wait = max_wait;
 }
 
+void
+sched_set_tenants(struct sched *s, struct fair_table *table)
+{
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        fair_set_table(&s->queues[c].waiting, table);
+    }
+}
+
 /* Nothing waits: what was used before does not matter. */
 static void
 forgive(struct sched *s)
@@ -52,51 +58,33 @@ forgive(struct sched *s)
 }
 
 void
-sched_push(struct sched *s, struct sched_node *n, enum req_class class, nsec_t now)
+sched_push(struct sched *s, struct fair_node *n, enum req_class class, nsec_t now)
 {
     must((unsigned)class < CLASS_COUNT);
-    must(!sched_is_queued(n));
-
     struct sched_queue *q = &s->queues[class];
     if (s->length == 0) {
         forgive(s);
     }
-    n->class = class;
-    n->queued_at = now;
-    n->next = &q->head;
-    n->prev = q->head.prev;
-    n->prev->next = n;
-    q->head.prev = n;
-    q->length++;
+    if (q->waiting.length == 0) {
+        q->waits_since = now;
+    }
+    n->class = (uint8_t) class;
+    n->since = now;
+    fair_push(&q->waiting, n);
     s->length++;
 }
 
 void
-sched_remove(struct sched *s, struct sched_node *n)
+sched_remove(struct sched *s, struct fair_node *n)
 {
-    if (!sched_is_queued(n)) {
-        return;
+    if (fair_is_queued(n)) {
+        must(s->length > 0);
+        fair_remove(&s->queues[n->class].waiting, n);
+        s->length--;
     }
-    struct sched_queue *q = &s->queues[n->class];
-    must(q->length > 0 && s->length > 0);
-    must(n->prev->next == n && n->next->prev == n);
-    n->prev->next = n->next;
-    n->next->prev = n->prev;
-    n->next = NULL;
-    n->prev = NULL;
-    q->length--;
-    s->length--;
 }
 
 /* ---- whose turn it is ----------------------------------------------------------------- */
-
-/* Since when the class waits for a turn. */
-static nsec_t
-waits_since(const struct sched_queue *q)
-{
-    nsec_t queued_at = q->head.next->queued_at;
-    return queued_at > q->turned_at ? queued_at : q->turned_at;
-}
 
 /* The class that has waited longest, if that is too long. */
 static struct sched_queue *
@@ -105,9 +93,9 @@ find_overdue(struct sched *s, nsec_t now)
     struct sched_queue *found = NULL;
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         struct sched_queue *q = &s->queues[c];
-        if (q->length > 0 && now >= waits_since(q) &&
-            now - waits_since(q) >= s->max_wait &&
-            (found == NULL || waits_since(q) < waits_since(found))) {
+        if (q->waiting.length > 0 && now >= q->waits_since &&
+            now - q->waits_since >= s->max_wait &&
+            (found == NULL || q->waits_since < found->waits_since)) {
             found = q;
         }
     }
@@ -121,7 +109,7 @@ find_entitled(struct sched *s)
     int64_t rounds = INT64_MAX;
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         struct sched_queue *q = &s->queues[c];
-        if (q->length == 0) {
+        if (q->waiting.length == 0) {
             continue;
         }
         if (q->left > 0) {
@@ -139,7 +127,7 @@ find_entitled(struct sched *s)
     return find_entitled(s);
 }
 
-struct sched_node *
+struct fair_node *
 sched_next(struct sched *s, nsec_t now, bool *is_overdue)
 {
     *is_overdue = false;
@@ -151,10 +139,9 @@ sched_next(struct sched *s, nsec_t now, bool *is_overdue)
     if (q == NULL) {
         q = find_entitled(s);
     }
-    struct sched_node *n = q->head.next;
-    q->turned_at = now;
-    sched_remove(s, n);
-    return n;
+    q->waits_since = now;
+    s->length--;
+    return fair_pop(&q->waiting);
 }
 
 void
@@ -165,6 +152,15 @@ sched_charge(struct sched *s, enum req_class class, nsec_t used)
     q->left = used < (nsec_t)most ? q->left - (int64_t)used : -most;
     if (q->left < -most) {
         q->left = -most;
+    }
+}
+
+void
+sched_charge_turn(struct sched *s, enum req_class class, uint8_t place, nsec_t used)
+{
+    sched_charge(s, class, used);
+    if (fair_is_shared(&s->queues[class].waiting)) {
+        fair_charge(&s->queues[class].waiting, place, used);
     }
 }
 

@@ -8,10 +8,17 @@
 #include "base/must.h"
 
 void
-waitq_init(struct waitq *g, struct limit *limit)
+waitq_init(struct waitq *g, struct limit *limit, unsigned number)
 {
     *g = (struct waitq){.limit = limit};
-    g->head.next = g->head.prev = g->bare = &g->head;
+    fair_init(&g->waiting, number, 1, WAITQ_DEBT_MOST);
+}
+
+static struct waitq_node *
+of_node(struct fair_node *node)
+{
+    return (struct waitq_node *)(void *)((char *)node -
+                                         offsetof(struct waitq_node, node));
 }
 
 /* ---- slots ---------------------------------------------------------------------------- */
@@ -29,37 +36,33 @@ drop_slot(struct waitq *g, bool is_first)
     uint32_t cost = slot_at(g, is_first ? 0 : g->slots - 1)->cost;
     g->first = (g->first + is_first) % WAITQ_SLOTS;
     g->slots--;
+    g->slots_cost -= cost;
     limit_redeem(g->limit, g->epoch, cost);
     return cost;
 }
 
-/* As many slots as may be, for the nodes that wait, in their order. */
+/* What the next slot is to cost: a share of what is not reserved yet. Which node will have it is
+ * not known; what it differs is settled then. */
+static uint32_t
+next_cost(const struct waitq *g)
+{
+    unsigned bare = g->waiting.length - g->slots;
+    uint64_t rest = g->cost > g->slots_cost ? g->cost - g->slots_cost : 0;
+    return rest > bare ? (uint32_t)(rest / bare) : 1;
+}
+
+/* As many slots as may be, for the nodes that wait. */
 static void
 fill_slots(struct waitq *g, nsec_t now)
 {
-    while (g->bare != &g->head && g->slots < WAITQ_SLOTS) {
+    while (g->slots < g->waiting.length && g->slots < WAITQ_SLOTS) {
         struct waitq_slot *slot = slot_at(g, g->slots);
-        slot->cost = g->bare->cost;
+        slot->cost = next_cost(g);
         if (!limit_reserve(g->limit, &g->lease, slot->cost, now, &slot->due)) {
             return; /* waitq_pop tries again */
         }
         g->slots++;
-        g->bare->has_slot = true;
-        g->bare = g->bare->next;
-    }
-}
-
-/* The first g->slots that wait keep theirs, the others have none any more. */
-static void
-deal_slots(struct waitq *g)
-{
-    unsigned i = 0;
-    g->bare = g->head.next;
-    for (struct waitq_node *n = g->head.next; n != &g->head && n->has_slot; n = n->next) {
-        n->has_slot = i++ < g->slots;
-        if (n->has_slot) {
-            g->bare = n->next;
-        }
+        g->slots_cost += slot->cost;
     }
 }
 
@@ -73,28 +76,17 @@ refresh_slots(struct waitq *g, nsec_t now)
     }
     g->epoch = epoch;
     g->slots = 0;
-    deal_slots(g);
+    g->slots_cost = 0;
     fill_slots(g, now);
 }
 
 /* ---- nodes ---------------------------------------------------------------------------- */
 
-static void
-unlink_node(struct waitq *g, struct waitq_node *n)
-{
-    must(g->length > 0 && n->prev->next == n && n->next->prev == n);
-    n->prev->next = n->next;
-    n->next->prev = n->prev;
-    n->next = n->prev = NULL;
-    n->has_slot = false;
-    g->length--;
-}
-
 bool
 waitq_take(struct waitq *g, struct waitq_node *n, nsec_t now, bool has_waited)
 {
     nsec_t ignored;
-    return (g->length == 0 || has_waited) &&
+    return (g->waiting.length == 0 || has_waited) &&
            limit_take_n(g->limit, &g->lease, n->cost, now, &ignored);
 }
 
@@ -106,39 +98,37 @@ waitq_untake(struct waitq *g, const struct waitq_node *n)
     }
 }
 
+/* When the last node of a line is likely to have its turn: the other lines have theirs, too. */
+static nsec_t
+turn_of_last(struct waitq *g, uint8_t place)
+{
+    uint64_t ahead = (uint64_t)fair_line_length(&g->waiting, place) * g->waiting.lines;
+    unsigned slots = ahead < g->slots ? (unsigned)ahead : g->slots;
+    return slot_at(g, slots - 1)->due;
+}
+
 nsec_t
 waitq_push(struct waitq *g, struct waitq_node *n, nsec_t now)
 {
     must(!waitq_is_waiting(n) && n->cost > 0);
-    n->has_slot = false;
-    n->next = &g->head;
-    n->prev = g->head.prev;
-    n->prev->next = n;
-    g->head.prev = n;
-    g->length++;
-    if (g->bare == &g->head) {
-        g->bare = n;
-    }
+    fair_push(&g->waiting, &n->node);
+    g->cost += n->cost;
     refresh_slots(g, now);
     fill_slots(g, now);
-    return g->slots > 0 ? slot_at(g, g->slots - 1)->due : now;
+    return g->slots > 0 ? turn_of_last(g, n->node.place) : now;
 }
 
 void
 waitq_remove(struct waitq *g, struct waitq_node *n)
 {
-    if (n == g->bare) {
-        g->bare = n->next;
-    } else if (n->has_slot && g->bare != &g->head) {
-        g->bare->has_slot = true; /* those behind move up */
-        g->bare = g->bare->next;
-    } else if (n->has_slot) {
+    fair_remove(&g->waiting, &n->node);
+    g->cost -= n->cost;
+    if (g->slots > g->waiting.length) {
         uint32_t cost = drop_slot(g, false);
         if (g->lease.epoch == g->epoch && g->epoch == limit_epoch(g->limit)) {
             limit_refund(g->limit, &g->lease, cost);
         }
     }
-    unlink_node(g, n);
 }
 
 /* Slots that are void. */
@@ -146,13 +136,9 @@ static void
 drop_late(struct waitq *g, nsec_t now)
 {
     nsec_t patience = limit_burst_time(g->limit) + WAITQ_LATE_MAX;
-    unsigned before = g->slots;
     while (g->slots > 0 && now > slot_at(g, 0)->due &&
            now - slot_at(g, 0)->due > patience) {
         drop_slot(g, true);
-    }
-    if (g->slots < before) {
-        deal_slots(g);
     }
 }
 
@@ -170,7 +156,7 @@ settle(struct waitq *g, const struct waitq_node *n, uint32_t paid, nsec_t now)
 struct waitq_node *
 waitq_pop(struct waitq *g, nsec_t now)
 {
-    if (g->length == 0) {
+    if (g->waiting.length == 0) {
         return NULL;
     }
     refresh_slots(g, now);
@@ -179,12 +165,26 @@ waitq_pop(struct waitq *g, nsec_t now)
     if (g->slots == 0 || slot_at(g, 0)->due > now) {
         return NULL;
     }
-    struct waitq_node *n = g->head.next;
+    struct waitq_node *n = of_node(fair_pop(&g->waiting));
+    fair_charge(&g->waiting, n->node.place, n->cost);
+    g->cost -= n->cost;
     uint32_t paid = drop_slot(g, true);
-    unlink_node(g, n);
     settle(g, n, paid, now);
     fill_slots(g, now);
     return n;
+}
+
+struct waitq_node *
+waitq_oldest(const struct waitq *g)
+{
+    struct fair_node *oldest = NULL;
+    const struct fair_line *l = NULL;
+    while ((l = fair_each(&g->waiting, l)) != NULL) {
+        struct fair_node *n = l->head.next;
+        bool is_older = l->length > 0 && (oldest == NULL || n->since < oldest->since);
+        oldest = is_older ? n : oldest;
+    }
+    return oldest != NULL ? of_node(oldest) : NULL;
 }
 
 void
@@ -196,6 +196,7 @@ waitq_give_back(struct waitq *g, uint32_t cost, nsec_t now)
     if (g->slots > 0) {
         /* All nodes move up, and the last slot is free. */
         uint32_t last = slot_at(g, g->slots - 1)->cost;
+        g->slots_cost += (uint64_t)cost - last;
         g->first = (g->first + WAITQ_SLOTS - 1) % WAITQ_SLOTS;
         g->ring[g->first] = (struct waitq_slot){.due = now, .cost = cost};
         limit_redeem(g->limit, g->epoch, (int64_t)last - cost);
@@ -207,7 +208,7 @@ waitq_give_back(struct waitq *g, uint32_t cost, nsec_t now)
 nsec_t
 waitq_due(const struct waitq *g, nsec_t now)
 {
-    if (g->length == 0) {
+    if (g->waiting.length == 0) {
         return UINT64_MAX;
     }
     return g->slots > 0 && g->epoch == limit_epoch(g->limit) ? g->ring[g->first].due

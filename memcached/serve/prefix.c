@@ -110,21 +110,31 @@ learn(struct prefixes *p, uint64_t hash, const char *text, size_t len)
 
 /* ---- counting ------------------------------------------------------------------------- */
 
+bool
+prefixes_cut(const struct prefixes *p, struct slice *key, uint64_t *hash)
+{
+    const char *end = key->len > 0 ? memchr(key->p, p->delimiter, key->len) : NULL;
+    if (end == NULL) {
+        return false;
+    }
+    key->len = (size_t)(end - key->p);
+    must(key->len < REQ_KEY_MAX);
+    *hash = XXH3_64bits_withSeed(key->p, key->len, p->seed);
+    return true;
+}
+
 static void
 count(struct prefixes *p, struct slice key, enum prefix_count what, unsigned hits)
 {
-    const char *end = memchr(key.p, p->delimiter, key.len);
-    if (end == NULL) {
+    uint64_t hash;
+    if (!prefixes_cut(p, &key, &hash)) {
         return;
     }
-    size_t len = (size_t)(end - key.p);
-    must(len < REQ_KEY_MAX);
-    uint64_t hash = XXH3_64bits_withSeed(key.p, len, p->seed);
     PTHREAD_OK(pthread_mutex_lock(&p->lock));
     struct prefix_entry *e =
-        p->slots > 0 ? *find(p->table, p->slots, hash, key.p, len) : NULL;
+        p->slots > 0 ? *find(p->table, p->slots, hash, key.p, key.len) : NULL;
     if (e == NULL) {
-        e = learn(p, hash, key.p, len);
+        e = learn(p, hash, key.p, key.len);
     }
     if (e != NULL) {
         e->counts[what]++;

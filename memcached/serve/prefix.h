@@ -47,6 +47,9 @@ void prefixes_fini(struct prefixes *p);
 void prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what);
 void prefixes_count_get(struct prefixes *p, struct slice key, bool is_hit);
 
+/* Cuts a key down to its prefix; false: it has none. Takes no lock. */
+must_check bool prefixes_cut(const struct prefixes *p, struct slice *key, uint64_t *hash);
+
 void prefixes_set_on(struct prefixes *p, bool is_on);
 bool prefixes_are_on(struct prefixes *p);
 /* Forgets all prefixes. */

@@ -45,6 +45,16 @@ addr_format(const char *transport, const struct sockaddr *addr, socklen_t len, c
     }
 }
 
+const char *
+addr_host(const char *formatted, size_t *len)
+{
+    const char *begin = strchr(formatted, ':');
+    const char *end = strrchr(formatted, ':');
+    begin = begin != NULL ? begin + 1 : formatted;
+    *len = end != NULL && end > begin ? (size_t)(end - begin) : strlen(begin);
+    return begin;
+}
+
 bool
 addr_ip(const struct peer *peer, uint8_t ip[ADDR_IP_BYTES])
 {

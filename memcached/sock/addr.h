@@ -31,6 +31,9 @@ struct peer {
 void addr_format(const char *transport, const struct sockaddr *addr, socklen_t len,
                  char *dst, size_t dst_len);
 
+/* The host in what addr_format has written. */
+const char *addr_host(const char *formatted, size_t *len);
+
 /* `seed`: without it the choice of an address would be that of its key. */
 struct peer addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed);
 /* IPv4 mapped into IPv6. False: no network address. */

@@ -339,7 +339,7 @@ sub err($self) {
 }
 
 # A new connection; dies when it cannot be had. no_wait: does not wait until it is made. plain:
-# without TLS in any case.
+# without TLS in any case. from: the address that it comes from.
 sub connect($self, %opt) {
     my $sock;
     for my $try (1 .. 3) {
@@ -347,6 +347,7 @@ sub connect($self, %opt) {
             ? $self->_first || IO::Socket::UNIX->new(Peer => $self->{path})
             : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port},
                 Proto => 'tcp',
+                $opt{from} ? (LocalAddr => $opt{from}) : (),
                 $opt{no_wait} ? (Blocking => 0) : (Timeout => $TIMEOUT));
         last if $sock;
     }

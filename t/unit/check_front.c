@@ -145,17 +145,10 @@ START_TEST(refused_values)
         const char *arg;
         int status;
     } rows[] = {
-        {"-m0", 1},
-        {"-p70000", 64},
-        {"--bulk-keys=0", 64},
-        {"--slo=x", 64},
-        {"-N0", 1},
-        {"--sched=x", 64},
-        {"-I5", 64},
-        {"-t0", 1},
-        {"--control=x", 64},
-        {"-oslab_sizes", 64},
-        {"-ohot_lru_pct=80", 1},
+        {"-m0", 1},           {"-p70000", 64},      {"--bulk-keys=0", 64},
+        {"--fair=peers", 64}, {"--slo=x", 64},      {"-N0", 1},
+        {"--sched=x", 64},    {"-I5", 64},          {"-t0", 1},
+        {"--control=x", 64},  {"-oslab_sizes", 64}, {"-ohot_lru_pct=80", 1},
         {"-c10", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -198,6 +191,7 @@ START_TEST(settings_are_told_as_they_are_written)
         {"qps-limit-action", "delay:50ms+error"},
         {"qps-limit-unit", "key"},
         {"cpu-limit", "40%"},
+        {"fair", "prefix"},
         {"slo", "p95:500us,write=p99.9:20000us"},
         {"verbose", "2"},
         {"memory-limit", "100"},

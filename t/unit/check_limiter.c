@@ -765,7 +765,7 @@ START_TEST(who_follows_pays_as_well)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
-    struct waitq_node node = {.next = NULL};
+    struct waitq_node node = {.cost = 0};
     uint64_t admitted = 0;
     unsigned batches = 0;
     for (unsigned count; (count = ask_and_follow(sv, &node, START)) > 0; batches++) {
@@ -791,7 +791,7 @@ START_TEST(who_follows_cannot_pay_with_what_is_gone)
     struct server *sv = server_start(&conf, 1);
     struct limiter_worker *d = &sv->limiters[0];
     struct limiter_request small = {.class = CLASS_SMALL, .keys = 1};
-    struct waitq_node node = {.next = NULL};
+    struct waitq_node node = {.cost = 0};
     for (unsigned i = 0; i < 300; i++) { /* more than half of what there is */
         ck_assert_int_eq(limiter_ask(d, &node, &small, false, START), VERDICT_ADMIT);
     }

@@ -368,9 +368,9 @@ START_TEST(policies_want_to_see_all)
     k->budget.bytes = 1;
     ck_assert(!pump_is_plain(&c.pump));
     k->budget.bytes = 0;
-    sim.shared.class_rules.key_count = 1;
+    atomic_store(&sim.shared.reads_keys, true);
     ck_assert(!pump_is_plain(&c.pump));
-    sim.shared.class_rules.key_count = 0;
+    atomic_store(&sim.shared.reads_keys, false);
     c.pump.session.declared = 1;
     ck_assert(!pump_is_plain(&c.pump));
     c.pump.session.declared = 0;

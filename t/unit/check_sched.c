@@ -25,18 +25,18 @@ END_TEST
 START_TEST(oldest_comes_first)
 {
     struct sched s;
-    struct sched_node nodes[3] = {0};
+    struct fair_node nodes[3] = {0};
     sched_init(&s);
     for (unsigned i = 0; i < 3; i++) {
         sched_push(&s, &nodes[i], CLASS_BULK, 100 + i);
-        ck_assert(sched_is_queued(&nodes[i]));
-        ck_assert_uint_eq(nodes[i].queued_at, 100 + i);
+        ck_assert(fair_is_queued(&nodes[i]));
+        ck_assert_uint_eq(nodes[i].since, 100 + i);
         ck_assert_uint_eq(nodes[i].class, CLASS_BULK);
     }
-    ck_assert_uint_eq(s.queues[CLASS_BULK].length, 3);
+    ck_assert_uint_eq(s.queues[CLASS_BULK].waiting.length, 3);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_ptr_eq(pop(&s, 0), &nodes[i]);
-        ck_assert(!sched_is_queued(&nodes[i]));
+        ck_assert(!fair_is_queued(&nodes[i]));
     }
     ck_assert_ptr_null(pop(&s, 0));
 }
@@ -45,13 +45,13 @@ END_TEST
 START_TEST(remove_is_harmless_outside)
 {
     struct sched s;
-    struct sched_node n = {0};
+    struct fair_node n = {0};
     sched_init(&s);
     sched_remove(&s, &n);
     sched_push(&s, &n, CLASS_BULK, 1);
     sched_remove(&s, &n);
     sched_remove(&s, &n);
-    ck_assert(!sched_is_queued(&n));
+    ck_assert(!fair_is_queued(&n));
     ck_assert_uint_eq(s.length, 0);
     ck_assert_ptr_null(pop(&s, 0));
 }
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(pushing_twice_is_a_bug)
 {
     struct sched s;
-    struct sched_node n = {0};
+    struct fair_node n = {0};
     sched_init(&s);
     sched_push(&s, &n, CLASS_BULK, 1);
     sched_push(&s, &n, CLASS_BULK, 2);
@@ -81,22 +81,22 @@ model_drop(struct model *m, unsigned at)
 }
 
 static void
-check_same(const struct sched *s, const struct sched_node *nodes, const struct model *m)
+check_same(const struct sched *s, const struct fair_node *nodes, const struct model *m)
 {
-    const struct sched_queue *q = &s->queues[CLASS_BULK];
+    const struct fair_queue *q = &s->queues[CLASS_BULK].waiting;
     ck_assert_uint_eq(s->length, m->length);
     ck_assert_uint_eq(q->length, m->length);
-    const struct sched_node *n = &q->head;
+    const struct fair_node *n = &q->own.head;
     for (unsigned i = 0; i < m->length; i++) {
         ck_assert_ptr_eq(n->next, &nodes[m->order[i]]);
         ck_assert_ptr_eq(n->next->prev, n);
         n = n->next;
     }
-    ck_assert_ptr_eq(n->next, &q->head);
-    ck_assert_ptr_eq(q->head.prev, n);
+    ck_assert_ptr_eq(n->next, &q->own.head);
+    ck_assert_ptr_eq(q->own.head.prev, n);
     unsigned queued = 0;
     for (unsigned i = 0; i < NODES; i++) {
-        queued += sched_is_queued(&nodes[i]);
+        queued += fair_is_queued(&nodes[i]);
     }
     ck_assert_uint_eq(queued, m->length);
 }
@@ -104,7 +104,7 @@ check_same(const struct sched *s, const struct sched_node *nodes, const struct m
 START_TEST(random_use_matches_the_model)
 {
     struct sched s;
-    struct sched_node nodes[NODES] = {0};
+    struct fair_node nodes[NODES] = {0};
     struct model m = {0};
     struct rng rng;
     rng_init(&rng, 1, (uint64_t)_i);
@@ -112,11 +112,11 @@ START_TEST(random_use_matches_the_model)
     for (unsigned step = 0; step < STEPS; step++) {
         unsigned i = (unsigned)rng_below(&rng, NODES);
         uint64_t what = rng_below(&rng, 3);
-        if (what == 0 && !sched_is_queued(&nodes[i])) {
+        if (what == 0 && !fair_is_queued(&nodes[i])) {
             sched_push(&s, &nodes[i], CLASS_BULK, step);
             m.order[m.length++] = i;
         } else if (what == 1) {
-            struct sched_node *n = pop(&s, 0);
+            struct fair_node *n = pop(&s, 0);
             ck_assert_ptr_eq(n, m.length > 0 ? &nodes[m.order[0]] : NULL);
             if (n != NULL) {
                 model_drop(&m, 0);
@@ -147,20 +147,20 @@ check_order(struct sched *s, nsec_t turn, const char *expected)
     nsec_t now = 0;
     for (; *expected != '\0'; expected++) {
         bool is_overdue;
-        struct sched_node *n = sched_next(s, now, &is_overdue);
+        struct fair_node *n = sched_next(s, now, &is_overdue);
         ck_assert_ptr_nonnull(n);
         ck_assert(!is_overdue);
         ck_assert_int_eq('0' + n->class, *expected);
         now += turn;
-        sched_charge(s, n->class, turn);
-        sched_push(s, n, n->class, now);
+        sched_charge(s, (enum req_class)n->class, turn);
+        sched_push(s, n, (enum req_class)n->class, now);
     }
 }
 
 START_TEST(classes_come_in_order_within_their_shares)
 {
     struct sched s;
-    struct sched_node nodes[CLASS_COUNT] = {0};
+    struct fair_node nodes[CLASS_COUNT] = {0};
     sched_init(&s);
     for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
         sched_push(&s, &nodes[c], (enum req_class)c, 0);
@@ -173,7 +173,7 @@ END_TEST
 START_TEST(time_that_nobody_wants_goes_to_who_is_there)
 {
     struct sched s;
-    struct sched_node n = {0};
+    struct fair_node n = {0};
     sched_init(&s);
     sched_push(&s, &n, CLASS_BACKGROUND, 0);
     check_order(&s, 50 * US, "4444444444444444444444444444444444");
@@ -183,7 +183,7 @@ END_TEST
 START_TEST(a_class_is_not_forgotten)
 {
     struct sched s;
-    struct sched_node nodes[2] = {0};
+    struct fair_node nodes[2] = {0};
     bool is_overdue;
     sched_init(&s);
     sched_push(&s, &nodes[0], CLASS_SMALL, 0);
@@ -206,7 +206,7 @@ END_TEST
 START_TEST(clock_that_steps_back_is_survived)
 {
     struct sched s;
-    struct sched_node n = {0};
+    struct fair_node n = {0};
     bool is_overdue;
     sched_init(&s);
     sched_push(&s, &n, CLASS_BULK, 1000 * US);
@@ -269,8 +269,8 @@ simulate_pass(struct sim *m)
     nsec_t deadline = m->now + sched_deferred_ns(&m->sched, m->turn, inline_ns);
     do {
         bool is_overdue;
-        struct sched_node *n = sched_next(&m->sched, m->now, &is_overdue);
-        enum req_class class = n->class;
+        struct fair_node *n = sched_next(&m->sched, m->now, &is_overdue);
+        enum req_class class = (enum req_class)n->class;
         nsec_t gap = m->now - m->had_turn[class];
         nsec_t took = turn_length(m);
         m->longest_gap[class] = gap > m->longest_gap[class] ? gap : m->longest_gap[class];
@@ -291,7 +291,7 @@ simulate_pass(struct sim *m)
 START_TEST(no_class_starves_under_overload)
 {
     struct sim m = {.turn = 50 * US};
-    struct sched_node nodes[CLASS_COUNT][LOADED] = {0};
+    struct fair_node nodes[CLASS_COUNT][LOADED] = {0};
     struct class_shares shares;
     bool is_loaded[CLASS_COUNT] = {false};
     rng_init(&m.rng, 2, (uint64_t)_i);
