@@ -218,7 +218,7 @@ put_hit_line(char *p, const struct req *req, const struct env *env, struct slice
 
 /* ---- mg without a lock ----------------------------------------------------------------- */
 
-/* A get that changes nothing but that the item was used, and that nobody listens to. */
+/* A get that changes nothing but that the item was used, and that no watcher sees. */
 static bool
 is_mere_look(const struct req *req, const struct env *env)
 {
