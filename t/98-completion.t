@@ -26,7 +26,7 @@ my @rows = (
     ['memcached --protocol b', 'binary'],
     ['memcached -p ', ''],
     ['memcached ', ''],
-    ['memcached --sched=', 'batch fifo other: rr slice:'],
+    ['memcached --sched=', 'batch bvt fifo other: rr slice:'],
     ['memcached --control=m', 'marked'],
     ['memcached -o hash', 'hash_algorithm= hashpower='],
     ['memcached -o no_hashexpand,hashp', 'no_hashexpand,hashpower='],
