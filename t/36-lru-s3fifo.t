@@ -58,6 +58,11 @@ sub policy_of(@args) {
     exchange($s, "lru mode lfu\r\n", "ERROR\r\n");
 }
 
+{
+    my ($server, $s) = serve('1.6');
+    exchange($s, "lru mode s3fifo\r\nlru mode segmented\r\n", "ERROR\r\nOK\r\n", '1.6 has no such word');
+}
+
 # The policy that options say, and those that are older than it.
 is(policy_of(), 's3fifo no yes', 'the default');
 is(policy_of('-o', 'lru_policy=segmented'), 'segmented yes yes', 'segmented');

@@ -200,10 +200,11 @@ tune(const struct req *req, const struct rules *rules, struct store_lru_conf *co
 }
 
 static enum reply
-set_mode(const struct req *req, struct store_lru_conf *conf)
+set_mode(const struct req *req, const struct rules *rules, struct store_lru_conf *conf)
 {
     for (unsigned i = 0; i < STORE_LRU_POLICIES; i++) {
-        if (req_word_is(word(req, 2), store_lru_name(i))) {
+        bool is_word = i != STORE_LRU_S3FIFO || rules->lru_is_s3fifo;
+        if (is_word && req_word_is(word(req, 2), store_lru_name(i))) {
             conf->policy = i;
             return REPLY_OK;
         }
@@ -232,7 +233,7 @@ exec_lru(const struct req *req, const struct env *env)
     if (req_word_is(word(req, 1), "tune")) {
         reply = tune(req, env->conf->rules, &conf);
     } else if (has_maintainer && req_word_is(word(req, 1), "mode")) {
-        reply = set_mode(req, &conf);
+        reply = set_mode(req, env->conf->rules, &conf);
     } else if (has_maintainer && req_word_is(word(req, 1), "temp_ttl")) {
         reply = set_temp_ttl(req, env->conf->rules, &conf);
     }
