@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import balance, costs, curve, headroom, limits, neighbours, scheduling, scrape
+from . import balance, costs, curve, fair, headroom, limits, neighbours, scheduling, scrape
 from .runner import KEYS, RATE
 
 
@@ -59,6 +59,10 @@ CASES = {
         costs.case, costs.HEAD, "On, and nothing binding",
         f"{costs.CONNECTIONS} connections, closed loop; each feature beside everything off, "
         "started together; a round has a ratio each.", 6, 1),
+    "fair": Case(
+        fair.case, fair.HEAD, "Two tenants",
+        f"Gets of {fair.KEYS} keys in closed loops (`scripts/bench/greedy.c`): one tenant has "
+        f"{fair.MANY} connections, the other {fair.FEW}.", 5, 3),
     "scrape": Case(
         scrape.case, scrape.HEAD, "Beside a monitor",
         f"{RATE} small gets a second, open loop, on 8 connections, while /metrics is read; the "

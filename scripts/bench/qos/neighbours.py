@@ -39,10 +39,10 @@ def store(kind, i, size):
     return b"set %s 0 0 %d\r\n%s\r\n" % (key_of(kind, i), size, b"v" * size)
 
 
-def multigets(keys, records, count):
+def multigets(keys, records, count, kind=b"multi"):
     draw = random.Random(1)
     for _ in range(count):
-        wanted = (key_of(b"multi", draw.randrange(records)) for _ in range(keys))
+        wanted = (key_of(kind, draw.randrange(records)) for _ in range(keys))
         yield b"get " + b" ".join(wanted) + b"\r\n"
 
 
