@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "store/core.h"
+#include "store/policy.h"
 
 #define JOIN_SHORT 65536 /* bytes of a value that are copied under the stripe */
 #define JOIN_TRIES 3     /* to copy more without it */
@@ -378,6 +379,7 @@ cut_item(struct store *s, struct item *it, const struct store_cut *cut, uint64_t
         return STORE_EXISTS;
     }
     if (!cut->marks_stale && !cut->empties) {
+        policy_delete(s, it, hash);
         core_unlink(s, it, hash);
         *old = it;
         return STORE_OK;

@@ -132,6 +132,16 @@ policy_hit(struct store *s, struct item *it, uint32_t now)
     }
 }
 
+void
+policy_delete(struct store *s, const struct item *it, uint64_t hash)
+{
+    bool stays = item_list(it) == STORE_LIST_COLD || item_is(it, ITEM_ACTIVE);
+
+    if (lru_policy(&s->lru) == STORE_LRU_S3FIFO && stays) {
+        ghost_add(&s->lru.ghost, hash);
+    }
+}
+
 /* ---- which one leaves next ------------------------------------------------------------ */
 
 static enum action

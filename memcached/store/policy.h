@@ -12,6 +12,8 @@
  *               the rest goes to COLD, the main queue, and so does at once what is stored again
  *               while it is a ghost. What was read comes round again at the end of COLD, once
  *               or twice. A read marks the item, at most twice, and moves nothing. TEMP as above.
+ *               A delete of what would have stayed leaves a ghost, too, unlike the paper's: what is
+ *               deleted and soon stored again would else begin anew each time.
  *
  * The policy may change while the store runs: each knows what to do with what the others left.
  */
@@ -50,6 +52,8 @@ policy_is_hit_due(const struct lru *l, const struct item *it, uint32_t now)
 
 /* Notes it, with the stripe held: keeps the item from the end of its list. */
 void policy_hit(struct store *s, struct item *it, uint32_t now);
+/* A client is about to delete it; likewise. */
+void policy_delete(struct store *s, const struct item *it, uint64_t hash);
 
 /* s3fifo: the list that has to give; the lock of the class is held. */
 enum store_list policy_pick(const struct lru_class *c);

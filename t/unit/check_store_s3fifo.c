@@ -248,12 +248,25 @@ TEST(a_ghost_that_is_stored_again_comes_to_the_main_queue)
     store_range("k", 0, 1);
     ck_assert_int_eq(list_of_key("k0"), STORE_LIST_COLD);
     ck_assert_uint_eq(class_of(s, CLASS, NOW).ghost_hits, 1);
-    drop("k0", NOW);
-    store_range("k", 0, 1); /* a ghost comes back once */
-    ck_assert_int_eq(list_of_key("k0"), STORE_LIST_HOT);
     store_range("n", 0, 1);
     ck_assert_int_eq(list_of_key("n0"), STORE_LIST_HOT);
     ck_assert_uint_eq(class_of(s, CLASS, NOW).ghost_hits, 1);
+}
+
+TEST(what_is_deleted_comes_back_to_the_main_queue_if_it_would_have_stayed)
+{
+    store_range("k", 0, PLACES + 10);
+    store_range("k", 0, 1); /* it was a ghost: into the main queue */
+    store_range("n", 0, 2);
+    read_twice("n", 0, 1);
+    drop("k0", NOW);
+    drop("n0", NOW);
+    drop("n1", NOW);
+    store_range("k", 0, 1);
+    store_range("n", 0, 2);
+    ck_assert_int_eq(list_of_key("k0"), STORE_LIST_COLD);
+    ck_assert_int_eq(list_of_key("n0"), STORE_LIST_COLD);
+    ck_assert_int_eq(list_of_key("n1"), STORE_LIST_HOT);
 }
 
 /* There are about as many ghosts as items. */
