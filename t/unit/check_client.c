@@ -270,8 +270,7 @@ TEST(test_hit)
         "VALUE k 0 0\r\n\r\nEND\r\n",
         "VALUE key 7 5\r\nvalue\r\nEND\r\n",
         "VALUE key 7 5\r\nother\r\nEND\r\n",
-        "VALUE yek 7 "
-        "49\r\n0123456789012345678901234567890123456789\r\n6789END\r\nEND\r\n",
+        "VALUE yek 7 29\r\n01234567890123456789\r\n6789END\r\nEND\r\n",
         "VALUE longer 7 5\r\nvalue\r\nEND\r\n",
         "VALUE key 999999999 3\r\n\r\n\n\r\nEND\r\n",
         "VALUE key 999999999 000000003\r\n\r\n\n\r\nEND\r\n",
