@@ -14,13 +14,13 @@
 struct stats;
 
 struct collected {
-    char *text; /* names and values in turn, each with its '\0' */
-    size_t len;
+    struct collected_line {
+        const char *name, *value;
+    } * lines;
+    size_t count;
+    char *text; /* of the names and values */
 };
 
 /* The lines of a group; "" is plain "stats". False: no memory. */
 must_check bool collect_group(struct stats *st, const char *group, struct collected *c);
 void collect_free(struct collected *c);
-/* The next line behind *at, which is 0 at first. False: there are no more. */
-bool collect_next(const struct collected *c, size_t *at, const char **name,
-                  const char **value);

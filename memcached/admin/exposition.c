@@ -111,20 +111,38 @@ exposition_type(enum exposition_format format)
 
 /* ---- writing -------------------------------------------------------------------------- */
 
+/* Of the bytes up to the next that cannot be written as it is, or the end. */
+static size_t
+plain_len(const unsigned char *p)
+{
+    size_t len = 0;
+    while (p[len] != '\0' && p[len] < 0x80 && p[len] != '\\' && p[len] != '"' &&
+           p[len] != '\n') {
+        len++;
+    }
+    return len;
+}
+
 /* Bytes that are not ASCII are written as Latin-1, so that the text is UTF-8 in any case. */
 static void
 write_escaped(FILE *out, const char *text, bool escapes_quotes)
 {
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-        if (*p == '\\' || (*p == '"' && escapes_quotes)) {
-            fprintf(out, "\\%c", *p);
-        } else if (*p == '\n') {
-            fputs("\\n", out);
-        } else if (*p >= 0x80) {
+    const unsigned char *p = (const unsigned char *)text;
+    for (;; p++) {
+        size_t len = plain_len(p);
+        fwrite(p, 1, len, out);
+        p += len;
+        if (*p == '\0') {
+            return;
+        }
+        if (*p >= 0x80) {
             fputc(0xc0 | *p >> 6, out);
             fputc(0x80 | (*p & 0x3f), out);
-        } else {
+        } else if (*p == '"' && !escapes_quotes) {
             fputc(*p, out);
+        } else {
+            fputc('\\', out);
+            fputc(*p == '\n' ? 'n' : *p, out);
         }
     }
 }
@@ -162,13 +180,18 @@ void
 exposition_sample(struct exposition *e, const char *suffix,
                   const struct metric_label *labels, unsigned count, const char *value)
 {
-    fprintf(e->out, "%s%s", e->family, suffix);
+    fputs(e->family, e->out);
+    fputs(suffix, e->out);
     for (unsigned i = 0; i < count; i++) {
-        fprintf(e->out, "%c%s=\"", i == 0 ? '{' : ',', labels[i].name);
+        fputc(i == 0 ? '{' : ',', e->out);
+        fputs(labels[i].name, e->out);
+        fputs("=\"", e->out);
         write_escaped(e->out, labels[i].value, true);
         fputc('"', e->out);
     }
-    fprintf(e->out, "%s %s\n", count > 0 ? "}" : "", value);
+    fputs(count > 0 ? "} " : " ", e->out);
+    fputs(value, e->out);
+    fputc('\n', e->out);
 }
 
 void

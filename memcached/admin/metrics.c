@@ -4,6 +4,7 @@
 #include "admin/metrics.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,17 @@
 
 #define VALUE_MAX 40
 #define LABEL_MAX 64
+
+/* A worker that wakes on this thread's CPU may have to wait until its slice of some
+ * milliseconds ends. So the page is made in pieces, and each is followed by this. No worker waits
+ * for a lock that is held here. */
+static void
+give_way(void)
+{
+    must(sched_yield() == 0);
+}
+
+#define ROWS_AT_ONCE 16
 
 /* ---- rows ----------------------------------------------------------------------------- */
 
@@ -78,6 +90,7 @@ collect_all(struct stats *st, struct source *source)
     *source = (struct source){.stats = st};
     for (size_t i = 0; is_good && i < GROUP_COUNT; i++) {
         is_good = collect_group(st, groups[i], &source->groups[i]);
+        give_way();
     }
     return is_good;
 }
@@ -105,11 +118,12 @@ is_label(const char *label, const char *text, size_t len)
     return len > 0;
 }
 
-/* Is it a line of the row? What the '*' stands for is in `text` then. */
+/* Is it a line of the row, whose pattern has this '*' or none? What the '*' stands for is in
+ * `text` then. */
 static bool
-is_line_of(const struct row *row, const char *name, char text[LABEL_MAX])
+is_line_of(const struct row *row, const char *star, const char *name,
+           char text[LABEL_MAX])
 {
-    const char *star = strchr(row->line, '*');
     if (star == NULL) {
         return strcmp(row->line, name) == 0;
     }
@@ -225,14 +239,15 @@ static void
 put_row(struct exposition *e, const struct row *row, const struct source *source)
 {
     const struct collected *lines = lines_of(source, row->group);
-    const char *name, *value;
+    const char *star = strchr(row->line, '*');
     char label[LABEL_MAX], text[VALUE_MAX];
-    for (size_t at = 0; collect_next(lines, &at, &name, &value);) {
-        const char *number = is_line_of(row, name, label)
-                                 ? number_of(row, source, label, value, text)
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct collected_line *line = &lines->lines[i];
+        const char *number = is_line_of(row, star, line->name, label)
+                                 ? number_of(row, source, label, line->value, text)
                                  : NULL;
         if (number != NULL) {
-            put_line(e, row, row->unit == TEXT ? value : label, number);
+            put_line(e, row, row->unit == TEXT ? line->value : label, number);
         }
     }
 }
@@ -338,6 +353,7 @@ put_hists(struct exposition *e, const struct hists *kind, const struct stats *st
          c++) {
         for (unsigned s = 0; s < (kind->of_stage != 0 ? LATENCY_STAGES : 1); s++) {
             put_hist(e, kind, st, c, s, sum);
+            give_way();
         }
     }
     bool is_good = sum != NULL;
@@ -384,6 +400,9 @@ metrics_page(struct admin_view *view, struct http_exchange *x)
     } else {
         for (size_t i = 0; i < ROW_COUNT; i++) {
             put_row(&e, &rows[i], &source);
+            if (i % ROWS_AT_ONCE == 0) {
+                give_way();
+            }
         }
         put_all_tokens(&e, &view->stats->shared->core.limiter);
         for (size_t i = 0; i < sizeof hists / sizeof hists[0]; i++) {

@@ -103,14 +103,13 @@ put_group(struct stats *st, size_t i, struct json *json)
 {
     struct collected lines;
     struct nest nest = {.json = json};
-    const char *name, *value;
     if (!collect_group(st, groups[i].group, &lines)) {
         return false;
     }
     json_open(json, groups[i].name, '{');
-    for (size_t at = 0; collect_next(&lines, &at, &name, &value);) {
-        name = enter_nest(&nest, name);
-        json_put(json, json_of_value(name, value));
+    for (size_t at = 0; at < lines.count; at++) {
+        const char *name = enter_nest(&nest, lines.lines[at].name);
+        json_put(json, json_of_value(name, lines.lines[at].value));
     }
     close_nest(&nest);
     json_close(json, '}');

@@ -3,6 +3,7 @@
  */
 #include "base/text_out.h"
 
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,11 @@ text_out_open(struct text_out *t)
     t->len = t->room = 0;
     t->has_failed = false;
     t->file = fopencookie(t, "w", (cookie_io_functions_t){.write = append});
-    return t->file != NULL && setvbuf(t->file, t->buffer, _IOFBF, sizeof t->buffer) == 0;
+    if (t->file == NULL) {
+        return false;
+    }
+    __fsetlocking(t->file, FSETLOCKING_BYCALLER);
+    return setvbuf(t->file, t->buffer, _IOFBF, sizeof t->buffer) == 0;
 }
 
 bool
