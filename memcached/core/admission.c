@@ -7,9 +7,6 @@
 
 #include "core/core.h"
 
-/* Requests of one turn that pass on the admission of one before them. */
-#define FOLLOWERS_MAX 16
-
 bool
 admission_init(struct admission *a, struct core_shared *shared, nsec_t now)
 {
@@ -91,25 +88,12 @@ judge(struct core *k, struct ticket *t, const struct facts *f, const struct turn
     return ask_limits(k, t, f, is_served);
 }
 
-/* Requests right behind an admitted one, in the same turn, pass on its word, each with a token of
- * the worker's lease: leased tokens are taken already, so the rate is kept exactly, and without a
- * queue the SLO would admit them too. An SLO that refuses requests is asked for each. */
-static void
-admit_followers(struct core *k, struct turn *turn)
-{
-    bool is_asked = core_has_slo(k) && !k->admission.slo.is_neutral;
-    turn->spare = limiter_spare_of(&k->admission.limits, is_asked ? 0 : FOLLOWERS_MAX);
-}
-
 enum limiter_verdict
 admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct turn *turn)
 {
     enum limiter_verdict verdict = judge(k, t, f, turn);
     if (unlikely(verdict != VERDICT_ADMIT)) {
         return verdict;
-    }
-    if (turn->has_run) { /* a lone request has none behind it */
-        admit_followers(k, turn);
     }
     /* In a turn that is for small ones: behind others it would learn what those take. */
     if (unlikely(!k->admission.slo.is_neutral) && f->class == CLASS_SMALL &&
@@ -119,18 +103,21 @@ admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct tu
     return VERDICT_ADMIT;
 }
 
-bool
-admission_follows(struct core *k, struct turn *turn, enum req_class class)
+unsigned
+admission_unasked(struct core *k, unsigned most)
 {
     struct admission *a = &k->admission;
-    if (turn->spare.left == 0 || (unlikely(core_has_slo(k)) && !a->slo.is_neutral) ||
-        !limiter_follow(&a->limits, &turn->spare, class)) {
-        return false;
-    }
+    bool is_seen = k->tenants.is_on || (core_has_slo(k) && !slo_is_idle(&a->slo, k->now));
+    return is_seen ? 0 : limiter_unasked(&a->limits, most, k->now);
+}
+
+void
+admission_pass(struct core *k, enum req_class class, unsigned n)
+{
+    limiter_pass(&k->admission.limits, class, n);
     if (unlikely(core_has_slo(k))) {
-        slo_note(&a->slo, class);
+        slo_note(&k->admission.slo, class, n);
     }
-    return true;
 }
 
 void
@@ -176,6 +163,12 @@ admission_wants_delay(struct core *k)
 {
     return unlikely(core_has_slo(k)) &&
            slo_wants_delay(&k->admission.slo, k->pass.woke_at);
+}
+
+void
+admission_skip_delay(struct core *k)
+{
+    k->admission.slo.skipped++;
 }
 
 nsec_t

@@ -68,10 +68,11 @@ ticket_is_waiting(const struct ticket *t)
 must_check enum limiter_verdict admission_ask(struct core *k, struct ticket *t,
                                               const struct facts *facts,
                                               struct turn *turn);
-/* Does a request pass on the word of one before it, of the same turn? False: admission_ask is to
- * be asked. */
-must_check bool admission_follows(struct core *k, struct turn *turn,
-                                  enum req_class class);
+/* So many requests of one key, up to `most`, need not be asked for one by one: no limit binds, and
+ * the SLO neither refuses nor measures what is read next. */
+must_check unsigned admission_unasked(struct core *k, unsigned most);
+/* So many of those were served. */
+void admission_pass(struct core *k, enum req_class class, unsigned n);
 /* More keys of an admitted request have turned up: their tokens are owed. */
 void admission_owe(struct core *k, const struct facts *more);
 /* The last verdict was REFUSE, and held for what has come with the request as well: `n` more of the
@@ -85,6 +86,8 @@ void admission_end_turn(struct core *k, const struct turn *turn);
 void admission_observe(struct core *k, enum req_class class, nsec_t wait, nsec_t now);
 /* Input is about to be read: is it worth while to measure how long it has waited? */
 must_check bool admission_wants_delay(struct core *k);
+/* It was not asked, and has been read. */
+void admission_skip_delay(struct core *k);
 /* For how long a reply that refuses a request of the class may be kept. */
 nsec_t admission_coalesce_ns(const struct core *k, enum req_class class);
 

@@ -141,6 +141,13 @@ core_admits_most(const struct core *k)
            !atomic_load_explicit(&k->shared->limiter.is_on, memory_order_relaxed);
 }
 
+/* As admission_unasked. */
+static inline unsigned
+core_unasked(struct core *k, unsigned most)
+{
+    return likely(core_admits_most(k)) ? most : admission_unasked(k, most);
+}
+
 /* Nearly all requests pass here then. */
 static inline bool
 core_admits_all(const struct core *k, const struct ticket *t)

@@ -231,7 +231,7 @@ admit(struct pump *p, struct turn *turn, enum req_class class)
     }
     if (likely(core_admits_all(k, &p->work.ticket))) {
         ctr_add(&k->admission.limits.ctr[class].admitted, class_is_limited(class));
-    } else if (class_is_limited(class) && !admission_follows(k, turn, class)) {
+    } else if (class_is_limited(class)) {
         enum pump_end end = ask(p, turn, class);
         if (end != PUMP_ON) {
             return end;
@@ -342,11 +342,11 @@ pump_run(struct pump *p, struct turn *turn)
 
 /* No policy delays, refuses or measures a small request, and no watcher wants to see it. */
 static bool
-is_neutral(const struct core *k)
+is_neutral(struct core *k)
 {
-    return core_admits_most(k) && k->budget.bytes == 0 && k->latency.followed == NULL &&
-           !reads_keys(k) && !k->env.looks_closer && !k->is_draining &&
-           !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
+    return core_unasked(k, 1) > 0 && k->budget.bytes == 0 &&
+           k->latency.followed == NULL && !reads_keys(k) && !k->env.looks_closer &&
+           !k->is_draining && !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
 }
 
 bool
@@ -369,8 +369,7 @@ static void
 account_plain(struct core *k, enum req_class class, const struct plain_count *count)
 {
     core_account(k, class, count->bytes, count->requests);
-    ctr_add(&k->admission.limits.ctr[class].admitted,
-            class_is_limited(class) ? count->requests : 0);
+    admission_pass(k, class, count->requests);
 }
 
 /* Those of a turn in this lane have been served. */
@@ -398,7 +397,7 @@ pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct tu
     const struct class_conf *classes = &k->shared->classes;
     size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
     struct plain_limits limits = {
-        .gets = {.requests = turn->requests,
+        .gets = {.requests = core_unasked(k, turn->requests),
                  .keys = classes->bulk_keys,
                  .value_bytes = late < GETS_COPY_MAX ? late : GETS_COPY_MAX,
                  .line_bytes = classes->bulk_bytes},

@@ -54,8 +54,7 @@ struct turn {
     bool has_guest;      /* one of a class that runs where it is read (qos/pace.h) */
     bool has_long;       /* one that may be long */
     nsec_t admitted_at;  /* its first request was, while an SLO looks at each; 0: none */
-    struct limiter_spare spare; /* further requests that need not ask */
-    nsec_t deadline;            /* of a deferred turn; TURN_ENDLESS: other bounds do */
+    nsec_t deadline;     /* of a deferred turn; TURN_ENDLESS: other bounds do */
 };
 
 /* It ends after a request. */

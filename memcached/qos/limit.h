@@ -105,12 +105,20 @@ limit_rest(struct limit *l, struct limit_lease *lease, nsec_t now)
     }
 }
 
-/* A token of the lease, while there is one that counts; else limit_take is to be asked. */
+/* Tokens of the lease, while they count. */
+static inline uint64_t
+limit_leased(const struct limit *l, const struct limit_lease *lease, nsec_t now)
+{
+    bool counts = lease->epoch == limit_epoch(l) &&
+                  now - lease->taken_at < LIMIT_LEASE_AGE; /* and not before that */
+    return counts ? lease->tokens : 0;
+}
+
+/* One of them; false: limit_take is to be asked. */
 static inline bool
 limit_take_leased(const struct limit *l, struct limit_lease *lease, nsec_t now)
 {
-    if (lease->tokens == 0 || lease->epoch != limit_epoch(l) ||
-        now - lease->taken_at >= LIMIT_LEASE_AGE) { /* or before that */
+    if (limit_leased(l, lease, now) == 0) {
         return false;
     }
     lease->tokens--;

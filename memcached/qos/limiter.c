@@ -369,20 +369,24 @@ limiter_ask_limits(struct limiter_worker *d, struct waitq_node *n,
     return waits && queue_up(d, n, now) ? VERDICT_WAIT : refuse(d, n);
 }
 
-struct limiter_spare
-limiter_spare_of(const struct limiter_worker *d, unsigned most)
+unsigned
+limiter_unasked(struct limiter_worker *d, unsigned most, nsec_t now)
 {
-    const struct limiter *l = d->shared;
-    uint64_t tokens = d->total.lease.tokens;
+    struct limiter *l = d->shared;
+    struct limit_lease *lease = &d->total.lease;
+    nsec_t ignored;
     if (!atomic_load_explicit(&l->is_on, memory_order_relaxed)) {
-        return (struct limiter_spare){.left = most};
+        return most;
     }
-    if (!atomic_load_explicit(&l->is_simple, memory_order_relaxed) ||
-        d->total.waiting.length > 0 || d->total.lease.epoch != limit_epoch(&l->total)) {
-        return (struct limiter_spare){.left = 0};
+    if (!atomic_load_explicit(&l->is_simple, memory_order_relaxed) || d->waiting > 0) {
+        return 0;
     }
-    return (struct limiter_spare){.left = tokens < most ? (unsigned)tokens : most,
-                                  .has_price = true};
+    if (limit_leased(&l->total, lease, now) == 0 &&
+        limit_take(&l->total, lease, now, &ignored)) {
+        lease->tokens++; /* the lease is what was wanted */
+    }
+    uint64_t leased = limit_leased(&l->total, lease, now);
+    return leased < most ? (unsigned)leased : most;
 }
 
 void

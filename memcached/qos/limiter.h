@@ -152,26 +152,16 @@ limiter_ask(struct limiter_worker *d, struct waitq_node *n,
     return VERDICT_ADMIT;
 }
 
-/* A request was admitted: how many more, of any class and up to `most`, may pass right behind
- * it with no more than limiter_follow. */
-struct limiter_spare {
-    unsigned left;
-    bool has_price; /* each takes a token */
-};
-struct limiter_spare limiter_spare_of(const struct limiter_worker *d, unsigned most);
-/* False: it has to ask. */
-static inline bool
-limiter_follow(struct limiter_worker *d, struct limiter_spare *spare,
-               enum req_class class)
+/* So many requests of one key, up to `most`, may pass without asking: all while there is no limit,
+ * else those that there is a lease for; none while others wait. */
+unsigned limiter_unasked(struct limiter_worker *d, unsigned most, nsec_t now);
+/* So many of those have passed. A setting may have changed meanwhile: then the lease is void. */
+static inline void
+limiter_pass(struct limiter_worker *d, enum req_class class, unsigned n)
 {
     struct limit_lease *lease = &d->total.lease;
-    if (spare->left == 0 || lease->tokens < spare->has_price) {
-        return false;
-    }
-    spare->left--;
-    lease->tokens -= spare->has_price;
-    ctr_add(&d->ctr[class].admitted, 1);
-    return true;
+    lease->tokens -= n < lease->tokens ? n : lease->tokens;
+    ctr_add(&d->ctr[class].admitted, n);
 }
 
 /* More keys of an admitted request have turned up: their tokens are owed. */

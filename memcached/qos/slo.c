@@ -500,7 +500,7 @@ slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay
     /* The delays of the others are not known before their turn comes. */
     bool is_timed = delay != SLO_UNTIMED && class_is_inline(class) &&
                     target_of(w->shared, class).ns != 0;
-    slo_note(w, class);
+    slo_note(w, class, 1);
     w->peers_seen |= UINT64_C(1) << (peer >> 58);
     if (is_timed) {
         rule_sample(w, class, delay, now);

@@ -131,6 +131,13 @@ slo_wants_delay(struct slo_watch *w, nsec_t now)
     w->sampled_at = now;
     return true;
 }
+/* Would slo_wants_delay say no, and slo_admits yes? */
+static inline bool
+slo_is_idle(const struct slo_watch *w, nsec_t now)
+{
+    return w->is_neutral && now - w->sampled_at < SLO_SAMPLE_NS &&
+           w->skipped + 1 < SLO_SAMPLE_EVERY && now - w->shared_at < SLO_INTERVAL;
+}
 /* Not for slo_admits' callers. */
 bool slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
                nsec_t now);
@@ -143,12 +150,12 @@ nsec_t slo_wait_budget(const struct slo_watch *w, enum req_class class);
 /* The share of requests that is admitted, of the class with the lowest, in thousandths. Any
  * thread. */
 unsigned slo_level(const struct slo_watch *w, nsec_t now);
-/* While is_neutral: one is served without asking, right behind one that was admitted. */
+/* While is_neutral: so many are served without asking. */
 static inline void
-slo_note(struct slo_watch *w, enum req_class class)
+slo_note(struct slo_watch *w, enum req_class class, unsigned n)
 {
-    w->offered[class]++;
-    w->asked[class]++;
+    w->offered[class] += n;
+    w->asked[class] += n;
 }
 /* A request of this class and address (0: none) that has waited `delay`, or SLO_UNTIMED: is
  * it served? */
@@ -158,7 +165,7 @@ slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t dela
 {
     if (likely(w->is_neutral && delay == SLO_UNTIMED &&
                now - w->shared_at < SLO_INTERVAL)) {
-        slo_note(w, class); /* nearly all, while no queue stands */
+        slo_note(w, class, 1); /* nearly all, while no queue stands */
         return true;
     }
     return slo_judge(w, class, peer, delay, now);

@@ -158,32 +158,6 @@ START_TEST(waited_in_vain_goes_first)
 }
 END_TEST
 
-/* In a turn that has run something, those right behind an admitted request need not ask. */
-START_TEST(followers_need_not_ask)
-{
-    open_with((struct limiter_conf){.total = {1000000, 100}});
-    struct turn turn = core_inline_turn(&sim.core);
-    struct facts facts = {.class = CLASS_SMALL, .keys = 1};
-    expect(!admission_follows(&sim.core, &turn, CLASS_SMALL));
-    ck_assert_int_eq(
-        admission_ask(&sim.core, &clients[0].pump.work.ticket, &facts, &turn),
-        VERDICT_ADMIT);
-    expect(!admission_follows(&sim.core, &turn, CLASS_SMALL)); /* nothing has run */
-    turn.has_run = true;
-    ck_assert_int_eq(
-        admission_ask(&sim.core, &clients[0].pump.work.ticket, &facts, &turn),
-        VERDICT_ADMIT);
-    unsigned followers = 0;
-    while (admission_follows(&sim.core, &turn, CLASS_SMALL)) {
-        followers++;
-    }
-    ck_assert_uint_ge(followers, 1);
-    ck_assert_uint_le(followers, 16);
-    ck_assert_uint_eq(admitted(CLASS_SMALL), 2 + followers);
-    close_all();
-}
-END_TEST
-
 /* ---- waiting --------------------------------------------------------------------------- */
 
 static unsigned
@@ -287,7 +261,6 @@ main(void)
     tcase_add_test(tc, draining_goes_before_limits);
     tcase_add_test(tc, slo_goes_before_limits);
     tcase_add_test(tc, waited_in_vain_goes_first);
-    tcase_add_test(tc, followers_need_not_ask);
     tcase_add_test(tc, tokens_go_round);
     tcase_add_test(tc, tokens_of_the_gone_are_others);
     tcase_add_test(tc, waiting_ends_in_time);

@@ -741,34 +741,31 @@ START_TEST(rules_are_read)
 }
 END_TEST
 
-#define SPARE_MOST 16
+#define MOST 16
 
-/* Asks once and lets as many follow as may; how many that were, 0: it has to wait. */
+/* Asks once and lets as many pass as may; how many that were, 0: it has to wait. */
 static unsigned
-ask_and_follow(struct server *sv, struct waitq_node *node, nsec_t now)
+ask_and_pass(struct server *sv, struct waitq_node *node, nsec_t now)
 {
     struct limiter_worker *d = &sv->limiters[0];
     struct limiter_request small = {.class = CLASS_SMALL, .keys = 1};
     if (limiter_ask(d, node, &small, false, now) != VERDICT_ADMIT) {
         return 0;
     }
-    unsigned count = 1;
-    struct limiter_spare spare = limiter_spare_of(d, SPARE_MOST);
-    ck_assert_uint_le(spare.left, SPARE_MOST);
-    while (limiter_follow(d, &spare, CLASS_WRITE)) {
-        count++;
-    }
-    return count;
+    unsigned count = limiter_unasked(d, MOST, now);
+    ck_assert_uint_le(count, MOST);
+    limiter_pass(d, CLASS_WRITE, count);
+    return 1 + count;
 }
 
-START_TEST(who_follows_pays_as_well)
+START_TEST(what_passes_unasked_takes_tokens)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
     struct waitq_node node = {.cost = 0};
     uint64_t admitted = 0;
     unsigned batches = 0;
-    for (unsigned count; (count = ask_and_follow(sv, &node, START)) > 0; batches++) {
+    for (unsigned count; (count = ask_and_pass(sv, &node, START)) > 0; batches++) {
         admitted += count;
     }
     ck_assert_uint_ge(admitted, 499);
@@ -777,15 +774,15 @@ START_TEST(who_follows_pays_as_well)
     ck_assert_uint_eq(ctr_get(&sv->limiters[0].ctr[CLASS_SMALL].admitted) +
                           ctr_get(&sv->limiters[0].ctr[CLASS_WRITE].admitted),
                       admitted);
-    /* Somebody waits: nobody follows anybody. */
+    /* One waits: none passes it. */
     ck_assert(waitq_is_waiting(&node));
-    ck_assert_uint_eq(limiter_spare_of(&sv->limiters[0], SPARE_MOST).left, 0);
+    ck_assert_uint_eq(limiter_unasked(&sv->limiters[0], MOST, START), 0);
     limiter_leave(&sv->limiters[0], &node);
     server_end(sv);
 }
 END_TEST
 
-START_TEST(who_follows_cannot_pay_with_what_is_gone)
+START_TEST(tokens_that_are_gone_are_not_taken)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
@@ -795,26 +792,29 @@ START_TEST(who_follows_cannot_pay_with_what_is_gone)
     for (unsigned i = 0; i < 300; i++) { /* more than half of what there is */
         ck_assert_int_eq(limiter_ask(d, &node, &small, false, START), VERDICT_ADMIT);
     }
-    struct limiter_spare spare = limiter_spare_of(d, SPARE_MOST);
-    ck_assert_uint_gt(spare.left, 0);
+    ck_assert_uint_gt(limiter_unasked(d, MOST, START), 0);
     limiter_rest(d, START);
-    ck_assert(!limiter_follow(d, &spare, CLASS_SMALL));
+    ck_assert_uint_eq(d->total.lease.tokens, 0);
+    limiter_pass(d, CLASS_SMALL, 1); /* it had been told before */
+    ck_assert_uint_eq(d->total.lease.tokens, 0);
+    ck_assert_uint_gt(limiter_unasked(d, MOST, START), 0); /* leases again */
     /* A setting that asks for more than one token of all: each asks for itself. */
-    ck_assert_int_eq(limiter_ask(d, &node, &small, false, START), VERDICT_ADMIT);
     limiter_set_unit(&sv->limiter, true);
-    ck_assert_uint_eq(limiter_spare_of(d, SPARE_MOST).left, 0);
+    ck_assert_uint_eq(limiter_unasked(d, MOST, START), 0);
     limiter_set_unit(&sv->limiter, false);
-    ck_assert_uint_gt(limiter_spare_of(d, SPARE_MOST).left, 0);
+    ck_assert_uint_gt(limiter_unasked(d, MOST, START), 0);
     limiter_set_class(&sv->limiter, CLASS_BULK, (struct limiter_rule){10, 0}, START);
-    ck_assert_uint_eq(limiter_spare_of(d, SPARE_MOST).left, 0);
+    ck_assert_uint_eq(limiter_unasked(d, MOST, START), 0);
     limiter_set_class(&sv->limiter, CLASS_BULK, (struct limiter_rule){0, 0}, START);
+    uint64_t epoch = d->total.lease.epoch;
     limiter_set_total(&sv->limiter, (struct limiter_rule){1000, 1}, START);
-    ck_assert_uint_eq(limiter_spare_of(d, SPARE_MOST).left, 0); /* the lease is void */
+    ck_assert_uint_eq(limiter_unasked(d, MOST, START),
+                      1); /* the lease is void: another one */
+    ck_assert_uint_ne(d->total.lease.epoch, epoch);
+    limiter_pass(d, CLASS_SMALL, 1);
+    ck_assert_uint_eq(limiter_unasked(d, MOST, START), 0); /* there are no more */
     limiter_set_total(&sv->limiter, (struct limiter_rule){0, 0}, START);
-    spare = limiter_spare_of(d, SPARE_MOST);
-    ck_assert_uint_eq(spare.left, SPARE_MOST);
-    limiter_set_total(&sv->limiter, (struct limiter_rule){1000, 1}, START);
-    ck_assert(limiter_follow(d, &spare, CLASS_SMALL)); /* of the turn that has begun */
+    ck_assert_uint_eq(limiter_unasked(d, MOST, START), MOST);
     server_end(sv);
 }
 END_TEST
@@ -879,8 +879,8 @@ main(void)
     tcase_add_test(tc, too_many_busy_addresses_share);
     tcase_add_test(tc, changes_give_no_address_a_burst);
     tcase_add_test(tc, an_address_may_ask_at_any_time);
-    tcase_add_test(tc, who_follows_pays_as_well);
-    tcase_add_test(tc, who_follows_cannot_pay_with_what_is_gone);
+    tcase_add_test(tc, what_passes_unasked_takes_tokens);
+    tcase_add_test(tc, tokens_that_are_gone_are_not_taken);
     tcase_add_test(tc, rules_are_read);
     tcase_add_test(tc, actions_are_read_and_written);
     suite_add_tcase(suite, tc);

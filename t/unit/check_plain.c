@@ -350,6 +350,80 @@ START_TEST(half_a_request_is_not_plain)
 }
 END_TEST
 
+/* "get b" so often. */
+static unsigned
+serve_gets(unsigned n)
+{
+    struct text text = {.p = NULL};
+    for (unsigned i = 0; i < n; i++) {
+        text_add(&text, "get b\r\n", 7);
+    }
+    struct turn turn = turn_alone();
+    struct plain_served served = serve_in(&turn, text.p, text.len);
+    ck_assert_uint_eq(served.consumed, 7 * served.gets.requests);
+    text_free(&text);
+    return served.gets.requests;
+}
+
+START_TEST(tokens_of_the_lease_are_taken)
+{
+    struct limiter_worker *limits = &sim.core.admission.limits;
+    limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1000000, 1000}, sim_now);
+    ck_assert(pump_is_plain(&c.pump)); /* and has a lease for it */
+    uint64_t leased = limits->total.lease.tokens;
+    uint64_t admitted = limits->ctr[CLASS_SMALL].admitted;
+    ck_assert_uint_gt(leased, 20);
+    ck_assert_uint_eq(serve_gets(5), 5);
+    ck_assert_uint_eq(limits->total.lease.tokens, leased - 5);
+    limits->total.lease.tokens = 3;
+    ck_assert_uint_eq(serve_gets(5), 3);
+    ck_assert_uint_eq(limits->total.lease.tokens, 0);
+    ck_assert_uint_eq(limits->ctr[CLASS_SMALL].admitted, admitted + 8);
+    ck_assert_uint_eq(serve_gets(5), 5); /* of the next lease */
+}
+END_TEST
+
+START_TEST(without_tokens_each_asks)
+{
+    struct limiter_worker *limits = &sim.core.admission.limits;
+    limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1000000, 1000}, sim_now);
+    ck_assert(pump_is_plain(&c.pump));
+    limits->waiting = 1; /* others come first */
+    ck_assert(!pump_is_plain(&c.pump));
+    limits->waiting = 0;
+    limiter_set_class(&sim.shared.limiter, CLASS_SMALL,
+                      (struct limiter_rule){1000000, 100}, sim_now);
+    ck_assert(!pump_is_plain(&c.pump)); /* two limits are to be asked */
+    limiter_set_class(&sim.shared.limiter, CLASS_SMALL, (struct limiter_rule){0, 0},
+                      sim_now);
+    ck_assert(pump_is_plain(&c.pump));
+    limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1, 1}, sim_now);
+    ck_assert_uint_eq(serve_gets(5), 1);
+    ck_assert(!pump_is_plain(&c.pump)); /* the next token is a second away */
+}
+END_TEST
+
+START_TEST(an_slo_counts_and_measures)
+{
+    struct slo_watch *slo = &sim.core.admission.slo;
+    struct slo_target target = {.percentile = 990, .ns = 10 * NSEC_PER_SEC};
+    slo_set(&sim.shared.slo, SLO_TOTAL, target);
+    serve("get b\r\n", 7, false);
+    core_wake(&sim.core);
+    ck_assert(admission_wants_delay(&sim.core)); /* the first is measured */
+    buf_park(&c.pump.in, &sim.core.pool);
+    ck_assert(pump_is_plain(&c.pump));
+    uint64_t asked = slo->asked[CLASS_SMALL];
+    ck_assert_uint_eq(serve_gets(5), 5);
+    ck_assert_uint_eq(slo->asked[CLASS_SMALL], asked + 5);
+    slo->skipped = SLO_SAMPLE_EVERY - 1;
+    ck_assert(!pump_is_plain(&c.pump)); /* the next read is measured */
+    slo->skipped = 0;
+    slo->is_neutral = false;
+    ck_assert(!pump_is_plain(&c.pump));
+}
+END_TEST
+
 START_TEST(policies_want_to_see_all)
 {
     struct core *k = &sim.core;
@@ -508,6 +582,9 @@ main(void)
     tcase_add_test(tc, space_has_an_end);
     tcase_add_test(tc, input_fills_the_space);
     tcase_add_test(tc, half_a_request_is_not_plain);
+    tcase_add_test(tc, tokens_of_the_lease_are_taken);
+    tcase_add_test(tc, without_tokens_each_asks);
+    tcase_add_test(tc, an_slo_counts_and_measures);
     tcase_add_test(tc, policies_want_to_see_all);
     suite_add_tcase(suite, tc);
     tc = tcase_create("same");
