@@ -9,7 +9,7 @@ from .runner import CLIENT_CPU_MAX, SERVER_CPU_MIN, Run, Watch, values, verdict
 HEAD = ["server", "requests/s, many", "requests/s, few", "few of many", "target", "server CPU", "client CPU",
         "validity"]
 WARMUP = 1
-KEYS = 10
+KEYS = 15
 MANY, FEW = 1000, 10  # connections
 OFF, FAIR, DEBIAN = "--fair=off", "--fair=prefix", "Debian's memcached"
 VARIANTS = {OFF: {"options": [OFF]}, FAIR: {"options": [FAIR]}, DEBIAN: {"debian": True}}
