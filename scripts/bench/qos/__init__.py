@@ -48,8 +48,8 @@ CASES = {
         balance.case, balance.HEAD, "A slow worker",
         f"Two workers on two CPUs, {balance.RATE} gets of {KEYS} keys a second on "
         f"{balance.CONNECTIONS} connections; measured from 2 s after the upset. The client has "
-        "CPU 1 at real-time priority for as long as it wants, which the table shows, and the "
-        "worker there what it leaves: so the load is light.", 3, 3),
+        "one of the CPUs at real-time priority for as long as it wants, which the table shows, and "
+        "the worker there what it leaves: so the load is light.", 3, 3),
     "headroom": Case(
         headroom.case, headroom.HEAD, "Headroom",
         f"Gets of {KEYS} keys, open loop on {headroom.CONNECTIONS} connections, in parts of the "

@@ -126,7 +126,7 @@ LOADS = {
     "`stats`": abused("stats"),
     "batch job on one worker's CPU": upset("batch job on one worker's CPU"),
     "3 workers on 2 CPUs": upset("3 workers on 2 CPUs"),
-    "square wave, --sched=slice:100us": wave(50000),
+    "square wave, --sched=slice:100us": wave(28000),
 }
 
 
@@ -219,6 +219,22 @@ MECHANISMS = {
 }
 
 
+def edited(tree, mechanism):
+    """{file: (its text, and what it is without the mechanism)}"""
+    texts = {}
+    for file, text, instead in mechanism.edits:
+        path = os.path.join(tree, "memcached", file)
+        if path not in texts:
+            with open(path) as f:
+                whole = f.read()
+            texts[path] = (whole, whole)
+        whole, now = texts[path]
+        if now.count(text) != 1:
+            side.fail(f"memcached/{file} has not once: {text!r}")
+        texts[path] = (whole, now.replace(text, instead))
+    return texts
+
+
 class Sources:
     """A copy of the sources, configured as the build that is measured."""
 
@@ -245,22 +261,17 @@ class Sources:
                             os.path.join(self.programs, name))
 
     def make_without(self, mechanism, name):
-        before = {}
-        for file, text, instead in mechanism.edits:
-            path = os.path.join(self.tree, "memcached", file)
-            with open(path) as f:
-                now = f.read()
-            before.setdefault(path, now)
-            if now.count(text) != 1:
-                side.fail(f"memcached/{file} has not once: {text!r}")
+        texts = edited(self.tree, mechanism)
+        self.write({path: without for path, (_, without) in texts.items()})
+        program = self.make(name)
+        self.write({path: whole for path, (whole, _) in texts.items()})
+        return program
+
+    @staticmethod
+    def write(texts):
+        for path, text in texts.items():
             with open(path, "w") as f:
-                f.write(now.replace(text, instead))
-        try:
-            return self.make(name)
-        finally:
-            for path, text in before.items():
-                with open(path, "w") as f:
-                    f.write(text)
+                f.write(text)
 
 
 def sample(run, load, programs, what):
