@@ -160,9 +160,11 @@ MECHANISMS = {
         ("core/pump.c", "k->admission.refuses_rest && p->answers_together",
          "k->admission.refuses_rest && p->answers_together && k == NULL")]),
     "one read of 64 is measured while nothing queues": Mechanism(
-        39, ["--slo=p99:10s, gets one by one"], [
+        39, ["--slo=p99:10s, gets one by one", "--slo=p99:10s, 16 gets at a time"], [
             ("qos/slo.h", "    if (w->is_neutral && now - w->sampled_at < SLO_SAMPLE_NS &&",
-             "    if (w->is_neutral && now < w->sampled_at &&")]),
+             "    if (w->is_neutral && now < w->sampled_at &&"),
+            ("qos/slo.h", "    return w->is_neutral && now - w->sampled_at < SLO_SAMPLE_NS &&",
+             "    return w->is_neutral && now < w->sampled_at &&")]),
     "the oldest request's age is told from the pass before": Mechanism(20, [OVER], [
         ("core/arrival.c", "    return a->has_rest || unread < took ? unread : took;",
          "    return a->has_rest && unread < took ? 0 : 0 * took;")]),
