@@ -112,7 +112,7 @@ def wave(rate):
 
 LOADS = {
     "multigets of 50 keys": beside(neighbours.MULTIGETS),
-    "the same, --slo=p99:100us": beside(neighbours.MULTIGETS, "--slo=p99:100us"),
+    "multigets, --slo=p99:100us": beside(neighbours.MULTIGETS, "--slo=p99:100us"),
     "pipelined gets of 100 KB": beside(neighbours.LARGE_GETS),
     "pipelined small gets": beside("64 pipelined small gets, 16 connections"),
     "overload, --slo=p99:1ms": overload("p99:1ms"),
@@ -168,7 +168,7 @@ MECHANISMS = {
     "the oldest request's age is told from the pass before": Mechanism(20, [OVER], [
         ("core/arrival.c", "    return a->has_rest || unread < took ? unread : took;",
          "    return a->has_rest && unread < took ? 0 : 0 * took;")]),
-    "late small requests have bulk refused": Mechanism(41, ["the same, --slo=p99:100us"], [
+    "late small requests have bulk refused": Mechanism(41, ["multigets, --slo=p99:100us"], [
         ("qos/slo.c", "    if (share > LATE_MOST) {", "    if (share > LATE_MOST + ONE) {")]),
     "what serving takes is taken off the wait": Mechanism(43, ["overload, --slo=p99:250us", OVER], [
         ("qos/slo.c",
@@ -295,6 +295,10 @@ def judgement(ratios):
     return "loses" if min(ratios) > 1 else "within the noise"
 
 
+def shown(measured):
+    return side.spread(measured, "{:,.0f}" if min(measured) >= 1000 else "{:.3g}")
+
+
 def rows(mechanism, name, what, samples):
     runs = [samples[WITH], samples[WITHOUT]]
     for measure, (value, is_more) in LOADS[what].shows.items():
@@ -303,7 +307,7 @@ def rows(mechanism, name, what, samples):
         ratios = [whole.values[value] / less.values[value] if is_more
                   else less.values[value] / whole.values[value] for whole, less in pairs]
         yield [name, mechanism.lines, what, measure,
-               *(side.spread(values(one, value), "{:.4g}") for one in runs),
+               *(shown(values(one, value)) for one in runs),
                side.spread(ratios), judgement(ratios), verdict([run for one in runs for run in one])]
 
 
