@@ -16,6 +16,9 @@ from qos.scheduling import Groups
 from . import machine as machines
 
 GOAL = "p95:500us"  # of the papers
+# Gets of so many keys that a client with a CPU of its own can offer most of what the server can do:
+# of single gets both do the same, send, receive and wake up.
+SEVERAL = [*SMALL, "--getcount=100"]
 ROUNDS, SECONDS = 5, 5
 NOT_REALTIME = "client not SCHED_FIFO"
 
@@ -158,7 +161,7 @@ class Lab(Runner):
 
     def flat_out(self, server, *options, is_shared=False, limit="server"):
         """A closed loop: rate, latencies, CPU time. limit: what has to be used up, "server" (its
-        CPU), "machine" (all CPUs) or None; the client never but with "machine"."""
+        CPU), "machine" (all CPUs) or None; the client alone never."""
         result, used, faults = self.watched(
             server, ["-t", self.seconds, "-c", 32, *SMALL, *options], self.seconds + 60, is_shared)
         client = side.client_cpu_of(result, polling=True)
@@ -171,9 +174,10 @@ class Lab(Runner):
         total = used[0] / seconds + client
         if limit == "machine" and total < SERVER_CPU_MIN * len(self.machine.cpus):
             run.faults.append(f"all CPUs together {total:.0%}")
-        if limit == "server" and used[0] / seconds < SERVER_CPU_MIN:
+        is_used_up = used[0] / seconds >= SERVER_CPU_MIN
+        if limit == "server" and not is_used_up:
             run.faults.append(f"server CPU {used[0] / seconds:.0%}")
-        if limit != "machine" and client >= CLIENT_CPU_MAX:
+        if limit is None and not is_used_up and client >= CLIENT_CPU_MAX:
             run.faults.append(f"client CPU {client:.0%}")
         return run
 

@@ -201,7 +201,7 @@ MECHANISMS = {
         52, ["--qps-limit=10m, gets one by one", "--qps-limit=10m, 16 gets at a time"], [
             ("qos/limit.c", "    return size > LEASE_MAX ? LEASE_MAX : size;",
              "    return size > LEASE_MAX ? 1 : 1;")]),
-    "who waits for tokens is looked at before the timer": Mechanism(
+    "requests that wait for tokens are looked at early": Mechanism(
         4, ["limit of 20,000/s, 24,000 offered"], [
             ("core/admission.c",
              "    return due < k->now && k->now - due >= limiter_sleep_least(a->limits.shared) / 2;",

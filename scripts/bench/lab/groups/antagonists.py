@@ -3,11 +3,11 @@
 """The rate that keeps p95 at 500 us beside antagonists: on the server's CPU (ST), or on the other one
 of the socket (SS), which the client has when it wants it."""
 import side_by_side as side
-from qos.runner import SEVERAL
 
 from .. import beside
 from ..beside import KB, MB, Job
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 TIMESHARED = 0.2  # of the rate is lost at least where the CPU is shared
 PROTECTED = 0.05  # at most with a priority

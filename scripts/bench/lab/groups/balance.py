@@ -2,9 +2,9 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Imbalance between threads: one thread more than CPUs, pinned and unpinned ones. The client has
 a CPU at real-time priority, which one of the servers' threads shares."""
-from qos.runner import SEVERAL
 
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 LOADS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SPIKE = 2         # times the p95 of N threads is a departure

@@ -5,10 +5,10 @@ what that is worth by the cost model of `scripts/lab tco`."""
 import math
 import time
 
-from qos.runner import SEVERAL
 
 from .. import beside, tco
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 GOAL_US = 500
 ROOT = ("root",)

@@ -5,10 +5,11 @@ share the other one. And what a walker through the L3 cache takes from each job,
 import time
 
 import side_by_side as side
-from qos.runner import SEVERAL, Run, Watch
+from qos.runner import Run, Watch
 
 from .. import beside
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 LOADS = (10, 30, 50, 60, 70, 90)  # of the peak
 GOAL_US = 500

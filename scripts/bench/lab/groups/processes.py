@@ -3,10 +3,8 @@
 """Processes of one thread each beside one process of several threads; keys are on all of them."""
 import contextlib
 
-from qos.runner import SEVERAL
-
 from ..rows import Point, Row
-from ..work import Together
+from ..work import SEVERAL, Together
 
 COUNTS = (1, 2, 3)
 AS_THREADS = 0.9  # of one process with 2 threads, by 2 processes
@@ -46,7 +44,7 @@ def scaling(points):
 
 
 def plots(points):
-    yield ("curves", "Processes of one thread", "processes", "thousand gets of 15 keys/s", {
+    yield ("curves", "Processes of one thread", "processes", "thousand gets of 100 keys/s", {
         "peak": points.curve("{}x1", COUNTS, "rate", 1e-3),
         "QoS, p95 500 us": points.curve("{}x1", COUNTS, "qos", 1e-3)}, "linear", "linear")
 

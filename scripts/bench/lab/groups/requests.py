@@ -3,8 +3,6 @@
 """Forms of requests: pipelined, several keys in one, over UDP, values from small to large, one
 to many items."""
 import side_by_side as side
-from qos.neighbours import exchange, key_of, store
-from qos.runner import SERVER_CPU_MIN, Run, Watch
 
 from ..rows import Point, Row, over
 
@@ -21,17 +19,9 @@ ITEMS_LEAST = 0.5  # of the rate with few items, with many
 
 
 def pipelined(depth):
-    """Blocks of gets that are not built and replies that are not read: the server is the limit."""
     def run(lab):
         with lab.bare_server(["-t", "1"]) as server:
-            exchange(server, [store(b"multi", i, 200) for i in range(100)], b"STORED\r\n")
-            block = b"".join(b"get %s\r\n" % key_of(b"multi", i % 100) for i in range(depth))
-            watch = Watch(lab.bench, server)
-            blocks = lab.bench.replay(server, block, 32, lab.seconds)
-            cpu, faults = watch.server_cpu()
-            if cpu < SERVER_CPU_MIN:
-                faults.append(f"server CPU {cpu:.0%}")
-            return Run({"rate": blocks * depth / lab.seconds, "server_cpu": cpu}, faults)
+            return lab.flat_out(server, "-d", depth)
     return run
 
 

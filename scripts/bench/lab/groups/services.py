@@ -3,10 +3,11 @@
 """Two services on one CPU: this server, and one whose requests take a millisecond; each at several
 parts of its own peak. A cell is kept when both have a p95 of at most 5 times that at low load."""
 import side_by_side as side
-from qos.runner import SEVERAL, Run, Watch, client_faults
+from qos.runner import Run, Watch, client_faults
 
 from .. import beside
 from ..rows import Point, Row
+from ..work import SEVERAL
 
 LOADS = (10, 30, 50, 70, 90)  # of each one's peak
 KEEPS = 5                     # times the p95 alone at the lowest load

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """One process with more and more threads: the peak of a closed loop and the rate that keeps p95
-at 500 us. Gets of 15 keys, so that a client costs less than the servers; where the machine
+at 500 us. Gets of 100 keys, so that a client costs less than the servers; where the machine
 has no CPU left for it, it shares one with them at real-time priority."""
 import side_by_side as side
-from qos.runner import SEVERAL
 
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 MAX = 24
 TIMESHARED = "ours-2-timeshared"
@@ -63,7 +63,7 @@ def scaling(points):
 
 def scaling_plots(points):
     threads = measured(points, "ours")
-    yield ("curves", "One process, more threads", "threads", "thousand gets of 15 keys/s", {
+    yield ("curves", "One process, more threads", "threads", "thousand gets of 100 keys/s", {
         "peak": points.curve("ours-{}", threads, "rate", 1e-3),
         "QoS, p95 500 us": points.curve("ours-{}", threads, "qos", 1e-3)}, "linear", "linear")
 
@@ -76,7 +76,7 @@ def versions(points):
 
 
 def versions_plots(points):
-    yield ("curves", "This server and Debian's", "threads", "thousand gets of 15 keys/s", {
+    yield ("curves", "This server and Debian's", "threads", "thousand gets of 100 keys/s", {
         name: points.curve(name + "-{}", measured(points, name), "rate", 1e-3)
         for name in SERVERS}, "linear", "linear")
 

@@ -6,10 +6,10 @@ import contextlib
 import time
 
 import side_by_side as side
-from qos.runner import SEVERAL
 from qos.scheduling import BUSY_MS, PERIOD_MS
 
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 MODES = {"default": [], "slice": ["--sched=slice:100us"], "fifo": ["--sched=fifo"]}
