@@ -1,5 +1,7 @@
 #!/usr/bin/env perl
 # Guests of scripts/lab: what is put into one, what is read from what it printed, and the verdicts.
+use File::Basename;
+use File::Path 'make_path';
 use FindBin;
 use JSON::PP;
 use MCTest;
@@ -49,6 +51,8 @@ unlike($slice, qr/quota/, '... and for FIFO alone');
 $plan = lab('newest', 'shares', '--plan', '--sched', 'bvt', '--sched', 'bvt-0')->{out};
 like($plan, qr{^# bvt\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loaded first, with its rules');
 like($plan, qr{^# bvt-0\n/bvt/bvt -w 0 >}m, '... or none');
+$plan = lab('6.1', 'wake', '--plan', '--sched', 'warp')->{out};
+like($plan, qr{^# warp\necho HRTICK >/sys/kernel/debug/sched/features\n.*as warp:40000 }s, 'a patched kernel gives a warp by itself');
 my $folder = scratch_dir() . '/bvt';
 mkdir $_ for $folder, "$folder/lib", "$folder/root";
 for my $path ('bvt', 'lib/bvt', 'lib/libc.so.6', 'root/other') {
@@ -132,10 +136,47 @@ is($grid->{most_good}, 80, 'the grid: good up to a sum of 80 %');
 is($grid->{least_bad}, 100, '... and bad from 100 %');
 is(scalar @{$grid->{good}}, 10, '... in 10 cells');
 
+SKIP: {
+    skip 'no qemu here', 1 if system('command -v qemu-system-x86_64 >/dev/null') != 0;
+    my $results = scratch_dir() . '/new/lab';
+    run_program({command => ['python3', '-B', '-c', "import sys, types\nsys.path.insert(0, sys.argv[1])\nfrom lab import guest\n"
+                . "guest.save({'sched': 'warp'}, types.SimpleNamespace(kernel='/x/bzImage', experiment='wake', folder='$results'))",
+            "$top/scripts/bench"]});
+    ok(-e "$results/guest-bzImage-wake-warp.json", 'a folder for results is made');
+}
+
 # ---- patches/ -----------------------------------------------------------------------------
 
-my $build = run_program({command => ["$top/patches/sched_ext-bvt/build"]});
-is($build->{status}, 2, 'build of the scheduler wants a folder');
-like($build->{err}, qr/^usage: /, '... and says so');
+for my $name ('sched_ext-bvt', 'linux-6.1-bvt') {
+    my $build = run_program({command => ["$top/patches/$name/build"]});
+    is($build->{status}, 2, "$name: build wants a folder");
+    like($build->{err}, qr/^usage: /, '... and says so');
+}
+
+my $patch = do {
+    open my $fh, '<', "$top/patches/linux-6.1-bvt/bvt.patch" or die "bvt.patch: $!";
+    local $/;
+    <$fh>;
+};
+is(scalar(() = $patch =~ /^(?:-(?!-- )| )/mg), 0, 'the patch to Linux has only added lines, and none of Linux');
+my %of = map {$_ => 1} $patch =~ m{^\+\+\+ b/(\S+)$}mg;
+open my $sums, '<', "$top/patches/linux-6.1-bvt/sha256" or die "sha256: $!";
+my %known = map {(split)[1] => 1} <$sums>;
+is_deeply(\%known, \%of, '... and knows the version of each file that it changes');
+SKIP: {
+    skip 'no bc, bison, flex, patch or xz here', 3 if grep {system("command -v $_ >/dev/null") != 0} qw(bc bison flex patch xz);
+    # A source of another version.
+    my $there = scratch_dir();
+    for my $path (keys %of) {
+        make_path(dirname("$there/other/linux-source-6.1/$path"));
+        open my $fh, '>', "$there/other/linux-source-6.1/$path" or die "$path: $!";
+        print $fh "another\n";
+    }
+    system('tar', '-C', "$there/other", '-cJf', "$there/linux-source-6.1.tar.xz", 'linux-source-6.1') == 0 or die 'tar failed';
+    my $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/out", "$there/linux-source-6.1.tar.xz"]});
+    is($build->{status}, 1, 'the source of another version is not patched');
+    like($build->{err}, qr/bvt\.patch is for another version of these files/, '... which is said');
+    ok(!-e "$there/out/bzImage", '... and nothing is built');
+}
 
 done_testing();

@@ -19,8 +19,9 @@
 #define NICE_MOST 19
 #define PRIORITY_MOST 99
 #define PRIORITY_DEFAULT 1
-#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
-#define POLICY_EXT 7    /* SCHED_EXT, Linux 6.12 */
+#define RESET_ON_FORK 1    /* SCHED_FLAG_RESET_ON_FORK */
+#define POLICY_EXT 7       /* SCHED_EXT, Linux 6.12 */
+#define WARP_NS "40000000" /* as patches/sched_ext-bvt gives to threads that ask */
 #define AUTOGROUP_TRIES 20
 #define AUTOGROUP_SLEEP_NS 20000000 /* the kernel takes ten a second, of all processes */
 
@@ -158,7 +159,7 @@ bool
 prio_needs_right(const struct prio_spec *spec)
 {
     return prio_is_realtime(spec) || spec->policy == PRIO_SLICE ||
-           (spec->policy == PRIO_OTHER && spec->nice < 0);
+           spec->policy == PRIO_BVT || (spec->policy == PRIO_OTHER && spec->nice < 0);
 }
 
 bool
@@ -208,6 +209,34 @@ attr_of(const struct prio_spec *spec, const struct attr *now)
     return attr;
 }
 
+static int
+write_text(const char *path, const char *text)
+{
+    size_t len = strlen(text);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = write(fd, text, len) == (ssize_t)len ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+int
+prio_warp(const char *root, pid_t tid)
+{
+    char path[CGROUP_PATH_MAX], text[24];
+    snprintf(path, sizeof path, "%s/proc/self/task/%d/sched_warp_ns", root,
+             tid != 0 ? (int)tid : (int)gettid());
+    int error = write_text(path, WARP_NS);
+    if (error != 0) {
+        return error;
+    }
+    return file_read_line(path, text, sizeof text) && strcmp(text, WARP_NS) == 0
+               ? 0
+               : ENOTSUP;
+}
+
 /* Kernels before 6.12 take a slice and forget it. */
 int
 prio_apply(const struct prio_spec *spec, pid_t tid)
@@ -215,6 +244,10 @@ prio_apply(const struct prio_spec *spec, pid_t tid)
     struct attr now;
     if (spec->policy == PRIO_LEAVE) {
         return 0;
+    }
+    int warp = spec->policy == PRIO_BVT ? prio_warp("", tid) : ENOENT;
+    if (warp != ENOENT) {
+        return warp;
     }
     int error = read_attr(tid, &now);
     if (error != 0) {
@@ -279,7 +312,7 @@ prio_explain(const struct prio_spec *spec, int error, const char *root, char *te
         snprintf(
             text, len,
             "--sched=bvt: the kernel has no sched_ext; it needs Linux 6.13 or later with "
-            "CONFIG_SCHED_CLASS_EXT");
+            "CONFIG_SCHED_CLASS_EXT, or patches/linux-6.1-bvt");
     } else if (error == ENOTSUP) {
         snprintf(text, len,
                  "--sched=%s: the kernel ignores it; slices need Linux 6.12 or later",
@@ -320,14 +353,8 @@ static int
 write_autogroup(int nice)
 {
     char text[8];
-    int len = snprintf(text, sizeof text, "%d", nice);
-    int fd = open(AUTOGROUP, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return errno;
-    }
-    int error = write(fd, text, (size_t)len) == len ? 0 : errno;
-    close(fd);
-    return error;
+    snprintf(text, sizeof text, "%d", nice);
+    return write_text(AUTOGROUP, text);
 }
 
 int

@@ -20,7 +20,7 @@ enum prio_policy {
     PRIO_SLICE, /* a slice of its own: the same share, in smaller pieces, sooner */
     PRIO_FIFO,
     PRIO_RR,
-    PRIO_BVT, /* asks bvt, a scheduler of sched_ext, for a warp: patches/sched_ext-bvt */
+    PRIO_BVT,   /* asks for a warp: patches/linux-6.1-bvt or patches/sched_ext-bvt */
     PRIO_BATCH, /* preempts no thread when it wakes up: for a server that is to yield */
 };
 
@@ -51,12 +51,15 @@ must_check const char *prio_parse(struct prio_spec *spec, const char *text);
 const char *prio_name(const struct prio_spec *spec);
 /* Locks shared with threads of another priority must inherit it. */
 bool prio_is_realtime(const struct prio_spec *spec);
-/* CAP_SYS_NICE, or a resource limit; for a slice it is the nudgers that need it (place/scheduling.h). */
+/* CAP_SYS_NICE, or for some a resource limit; for a slice it is the nudgers that need it (place/scheduling.h). */
 bool prio_needs_right(const struct prio_spec *spec);
 
 /* To a thread of this process; tid 0: the calling one. 0, or the errno; ENOTSUP: the kernel
  * ignored it; ENODEV: it asks for a warp, and bvt is not loaded yet. Children of the thread start without it. */
 must_check int prio_apply(const struct prio_spec *spec, pid_t tid);
+/* Of a thread of this process (0: the calling one), where the kernel's default scheduler gives warps.
+ * 0, or the errno; ENOENT: it gives none; ENOTSUP: it did not take it. `root`: as in place/cgroup.h. */
+must_check int prio_warp(const char *root, pid_t tid);
 /* Is bvt the scheduler, which gives a warp to threads that ask for one? `root`: as in
  * place/cgroup.h. */
 must_check bool prio_has_bvt(const char *root);

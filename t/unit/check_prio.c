@@ -14,6 +14,8 @@
 
 #include "check_tree.h"
 #include "check_unit.h"
+#include "base/file.h"
+#include "base/must.h"
 #include "place/scheduling.h"
 
 #define NOBODY 65534
@@ -307,8 +309,28 @@ START_TEST(refusals_are_explained)
     ck_assert_ptr_null(prio_parse(&spec, "bvt"));
     prio_explain(&spec, EINVAL, "", text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: the kernel has no sched_ext"));
+    ck_assert_ptr_nonnull(strstr(text, "patches/linux-6.1-bvt"));
     prio_explain(&spec, ENODEV, "", text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: bvt is not the kernel's scheduler"));
+}
+END_TEST
+
+START_TEST(a_warp_is_written_and_read_back)
+{
+    char path[64], line[16];
+    make_root();
+    snprintf(path, sizeof path, "proc/self/task/%d/sched_warp_ns", 77);
+    ck_assert_int_eq(prio_warp(root, 77), ENOENT);
+    put_file(path, "0\n");
+    ck_assert_int_eq(prio_warp(root, 77), 0);
+    char whole[256];
+    snprintf(whole, sizeof whole, "%s/%s", root, path);
+    ck_assert(file_read_line(whole, line, sizeof line));
+    ck_assert_str_eq(line, "40000000");
+    /* A file that takes everything and keeps nothing. */
+    must(unlink(whole) == 0 && symlink("/dev/null", whole) == 0);
+    ck_assert_int_eq(prio_warp(root, 77), ENOTSUP);
+    remove_root();
 }
 END_TEST
 
@@ -345,6 +367,7 @@ main(void)
     tcase_add_loop_test(tc, nothing_kept_nothing_lent, 0, 2);
     tcase_add_test(tc, nudgers_come_and_go);
     tcase_add_test(tc, refusals_are_explained);
+    tcase_add_test(tc, a_warp_is_written_and_read_back);
     tcase_add_test(tc, bvt_is_known_by_its_name);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -73,6 +73,7 @@ def commit():
 def save(result, args):
     name = f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{result['sched']}.json"
     path = os.path.join(args.folder, name)
+    os.makedirs(args.folder, exist_ok=True)
     with open(path, "w", encoding="utf-8") as f:
         json.dump({"experiment": args.experiment, "commit": commit(), "host": platform.release(),
                    "qemu": machine.output(machine.QEMU, "--version").splitlines()[0], **result}, f,

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * `as POLICY PROGRAM [ARGUMENT...]` becomes the program, `as POLICY -t TID` changes a thread:
- * default, nice:N, fifo:PRIORITY, slice:US, or deadline:RUNTIME_US/DEADLINE_US/PERIOD_US, which is
- * a real-time priority with a quota. Ends with status 3 if the kernel took the policy and forgot it.
+ * default, nice:N, fifo:PRIORITY, slice:US, warp:US (patches/linux-6.1-bvt), or
+ * deadline:RUNTIME_US/DEADLINE_US/PERIOD_US, which is a real-time priority with a quota. Ends with status 3 if the kernel took the policy and forgot it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,19 +55,37 @@ parse(const char *text, struct attr *attr)
     return -1;
 }
 
+/* False: errno says why not. */
+static int
+warp(pid_t tid, unsigned long long us)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/sched_warp_ns", tid != 0 ? tid : getpid());
+    FILE *file = fopen(path, "w");
+    return file != NULL && fprintf(file, "%llu", us * NS_PER_US) > 0 && fclose(file) == 0;
+}
+
 int
 main(int argc, char **argv)
 {
     struct attr attr, seen = {.size = sizeof seen};
-    if (argc < 3 || parse(argv[1], &attr) != 0) {
-        fprintf(stderr, "usage: as default|nice:N|fifo:P|slice:US|deadline:R/D/P "
+    unsigned long long us;
+    int is_warp = argc >= 3 && sscanf(argv[1], "warp:%llu", &us) == 1;
+    if (argc < 3 || (!is_warp && parse(argv[1], &attr) != 0)) {
+        fprintf(stderr, "usage: as default|nice:N|fifo:P|slice:US|warp:US|deadline:R/D/P "
                         "PROGRAM...|-t TID\n");
         return 1;
     }
     pid_t tid = strcmp(argv[2], "-t") == 0 && argc == 4 ? atoi(argv[3]) : 0;
-    if (strcmp(argv[1], "default") != 0 &&
-        (syscall(SYS_sched_setattr, tid, &attr, 0) != 0 ||
-         syscall(SYS_sched_getattr, tid, &seen, sizeof seen, 0) != 0)) {
+    if (is_warp) {
+        attr = (struct attr){.size = sizeof attr};
+        if (!warp(tid, us)) {
+            fprintf(stderr, "as %s: %s\n", argv[1], strerror(errno));
+            return 1;
+        }
+    } else if (strcmp(argv[1], "default") != 0 &&
+               (syscall(SYS_sched_setattr, tid, &attr, 0) != 0 ||
+                syscall(SYS_sched_getattr, tid, &seen, sizeof seen, 0) != 0)) {
         fprintf(stderr, "as %s: %s\n", argv[1], strerror(errno));
         return 1;
     }

@@ -21,6 +21,7 @@ class Scheduler:
     service: str   # policy of the second service
     quota: bool = False
     rules: str = None  # of patches/sched_ext-bvt, which is loaded then
+    has_hrtick: bool = False  # a running thread's time ends when it is due, not at the next tick
 
 
 WARPS = "-w 40000 service=20000 spinner=20000"
@@ -30,12 +31,17 @@ SCHEDULERS = {
     "fifo": Scheduler("fifo:20", "--sched=fifo:20", "fifo:10", quota=True),
     "slice": Scheduler("slice:100", "--sched=slice:100us", "slice:1000"),
     "bvt": Scheduler("default", "--sched=bvt", "default", rules=WARPS),
+    # A kernel with patches/linux-6.1-bvt.
+    "warp": Scheduler("warp:40000", "--sched=bvt", "warp:20000", has_hrtick=True),
+    "warp-0": Scheduler("default", "", "default", has_hrtick=True),
     "bvt-0": Scheduler("default", "", "default", rules="-w 0"),  # no thread has a warp
 }
 
 
 def plan(experiment, s):
     """All that the guest runs."""
+    if s.has_hrtick:
+        yield "echo HRTICK >/sys/kernel/debug/sched/features"
     if s.rules is not None:
         yield f"/bvt/bvt {s.rules} >/tmp/bvt 2>&1 &"
         yield "sleep 1; [ \"$(cat /sys/kernel/sched_ext/state)\" = enabled ] || cat /tmp/bvt"
