@@ -127,8 +127,8 @@ def threads(s):
 
 def shares(s):
     yield "cp /bin/wave /bin/spinner"
-    yield "wave 100 100 4 >/tmp/other 2>/tmp/other.errors & other=$!"
-    yield f"point spinner as {s.policy} /bin/spinner 100 100 4"
+    yield "wave 4000 4000 4 >/tmp/other 2>/tmp/other.errors & other=$!"
+    yield f"point spinner as {s.policy} /bin/spinner 4000 4000 4"
     yield "wait $other; result other $? /tmp/other"
 
 
