@@ -112,7 +112,6 @@ def wave(rate):
 
 LOADS = {
     "multigets of 50 keys": beside(neighbours.MULTIGETS),
-    "multigets, --slo=p99:100us": beside(neighbours.MULTIGETS, "--slo=p99:100us"),
     "pipelined gets of 100 KB": beside(neighbours.LARGE_GETS),
     "pipelined small gets": beside("64 pipelined small gets, 16 connections"),
     "overload, --slo=p99:1ms": overload("p99:1ms"),
@@ -168,8 +167,6 @@ MECHANISMS = {
     "the oldest request's age is told from the pass before": Mechanism(20, [OVER], [
         ("core/arrival.c", "    return a->has_rest || unread < took ? unread : took;",
          "    return a->has_rest && unread < took ? 0 : 0 * took;")]),
-    "late small requests have bulk refused": Mechanism(41, ["multigets, --slo=p99:100us"], [
-        ("qos/slo.c", "    if (share > LATE_MOST) {", "    if (share > LATE_MOST + ONE) {")]),
     "what serving takes is taken off the wait": Mechanism(43, ["overload, --slo=p99:250us", OVER], [
         ("qos/slo.c",
          "    atomic_store_explicit(&w->serving[class], to < r->target_ns ? to : r->target_ns,",
