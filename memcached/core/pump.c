@@ -106,7 +106,7 @@ end_part(struct pump *p, struct turn *turn, enum session_ran ran)
     case RAN_AGAIN:
         return queue_ends_piece(p->core, turn) ? PUMP_DEFER : PUMP_ON;
     case RAN_LONG:
-        return queue_admits_long(p->core, turn) ? PUMP_ON : PUMP_DEFER;
+        return queue_admits_long(turn) ? PUMP_ON : PUMP_DEFER;
     case RAN_LATE:
         p->history.class = CLASS_BULK;
         return PUMP_DEFER;

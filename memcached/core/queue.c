@@ -85,10 +85,13 @@ queue_ends_piece(struct core *k, const struct turn *turn)
 }
 
 bool
-queue_admits_long(struct core *k, struct turn *turn)
+/* A command about the server takes as long as many small requests, so it takes its turn in a queue,
+ * and a turn has time for one. Of n that are ready at once a small request then waits for the one
+ * whose turn it is, and not for all n; and what they take is their class's share (deficit round
+ * robin, qos/sched.h), however many clients ask. */
+queue_admits_long(struct turn *turn)
 {
-    bool is_admitted = pace_admits_long(&k->queue.pace, turn->is_inline, turn->has_long,
-                                        k->pass.woke_at);
+    bool is_admitted = !turn->is_inline && !turn->has_long;
     turn->has_long = true;
     return is_admitted;
 }

@@ -36,7 +36,6 @@ enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
 
 struct pace {
     nsec_t inline_at;            /* when the last one came; 0: none has */
-    nsec_t long_at;              /* the last pass in which a long request was admitted */
     uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
 };
 
@@ -55,19 +54,6 @@ pace_turn_ns(const struct pace *p, nsec_t now)
 {
     return p->inline_at != 0 && now < p->inline_at + PACE_INLINE_RECENT_NS ? PACE_BRISK_NS
                                                                            : PACE_CALM_NS;
-}
-
-/* A request that may take long is at the head: has this turn time for it? Each turn has for one,
- * has_long tells whether it was there already. And where requests are read, one in a pass has,
- * from all connections: what comes behind it waits for it. */
-static inline bool
-pace_admits_long(struct pace *p, bool is_inline, bool has_long, nsec_t pass)
-{
-    if (has_long || (is_inline && p->long_at == pass)) {
-        return false;
-    }
-    p->long_at = is_inline ? pass : p->long_at;
-    return true;
 }
 
 /* A turn of the class is over, and so many bytes of finished replies are left that do not fit it:

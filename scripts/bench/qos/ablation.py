@@ -122,7 +122,6 @@ LOADS = {
     "--qps-limit=10m, 16 gets at a time": cost(16, "--qps-limit=10m"),
     "limit of 20,000/s, 24,000 offered": limited(),
     "trickled gets": abused("trickle"),
-    "`stats`": abused("stats"),
     "batch job on one worker's CPU": upset("batch job on one worker's CPU"),
     "3 workers on 2 CPUs": upset("3 workers on 2 CPUs"),
     "square wave, --sched=slice:100us": wave(28000),
@@ -180,9 +179,6 @@ MECHANISMS = {
     "bulk output waits for its next turn": Mechanism(14, [LARGE], [
         ("qos/pace.h", "    return lane > CLASS_SMALL && bytes > PACE_PIECE_MIN;",
          "    return lane > CLASS_SMALL && bytes == SIZE_MAX;")]),
-    "one long control command in a pass": Mechanism(23, ["`stats`"], [
-        ("qos/pace.h", "    if (has_long || (is_inline && p->long_at == pass)) {",
-         "    if (has_long && is_inline && p->long_at > pass) {")]),
     "a get that finds a large value goes on as bulk": Mechanism(30, [LARGE], [
         ("core/pump.c", "    bool may_be_late = class_is_inline(turn->lane)",
          "    bool may_be_late = p->core == NULL && class_is_inline(turn->lane)")]),
