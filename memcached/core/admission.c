@@ -103,6 +103,10 @@ admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct tu
     return VERDICT_ADMIT;
 }
 
+/* Plain requests that pass unasked. To a token bucket n requests are one of n times the cost (GCRA,
+ * ITU-T I.371), so those that the worker's lease has tokens for are taken together; and the SLO has
+ * no say in what it would neither refuse nor measure (slo_is_idle). Asking for each is a third of
+ * what a plain get costs. */
 unsigned
 admission_unasked(struct core *k, unsigned most)
 {

@@ -326,6 +326,10 @@ pump_run(struct pump *p, struct turn *turn)
     if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane && !is_next) {
         return PUMP_DEFER;
     }
+    /* What a get costs is known when its value is found. A large one goes on as bulk (multi-level
+     * feedback, Corbato et al. 1962: what outruns the quantum of its level goes one level down): of
+     * n that are ready at once a small request waits for n look-ups, not for n writes of 64 KiB. A
+     * history foretells it only of clients that ask for nothing else. */
     bool may_be_late = class_is_inline(turn->lane) && !p->is_class_declared && !is_next;
     turn->has_run = true;
     struct session_limits limits = {

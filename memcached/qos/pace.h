@@ -57,8 +57,10 @@ pace_turn_ns(const struct pace *p, nsec_t now)
 }
 
 /* A turn of the class is over, and so many bytes of finished replies are left that do not fit it:
- * do they wait for the connection's next one? That comes when all others in the queue have had
- * theirs, so those of small requests never do; the turn's requests end in time for them. */
+ * do they wait for the connection's next one? Written now they would make the turn longer than T by
+ * up to the time of a piece, and a small request's wait with it. The next turn comes when all
+ * others in the queue have had theirs, so replies of small requests never wait; the turn's
+ * requests end in time for them. */
 static inline bool
 pace_leaves(enum req_class lane, size_t bytes)
 {
