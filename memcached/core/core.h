@@ -68,8 +68,6 @@ struct core_class {
 };
 
 struct core_ctr {
-    ctr_t deferred;      /* times that work entered the queue */
-    ctr_t turns;         /* deferred turns served */
     ctr_t trickled;      /* reads that were charged for completing no request */
     ctr_t trickle_waits; /* times that work was queued for that */
     ctr_t busy_ns;       /* between two polls, while passes are timed */
