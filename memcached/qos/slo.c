@@ -102,22 +102,16 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
 {
     bool is_given[SLO_RULES] = {false};
     for (bool more = true; more;) {
-        const char *comma = len > 0 ? memchr(p, ',', len) : NULL;
-        size_t item = comma != NULL ? (size_t)(comma - p) : len;
-        const char *equals = item > 0 ? memchr(p, '=', item) : NULL;
-        unsigned rule = SLO_TOTAL;
-        enum req_class class;
-        size_t skip = 0;
-        if (equals != NULL) {
-            size_t name = (size_t)(equals - p);
-            skip = name + 1;
-            if (limit_text_class(p, name, &class)) {
-                rule = class;
-            } else if (name != 5 || memcmp(p, "total", 5) != 0) {
-                return "a target is named by a class, as in bulk=p99:20ms";
-            }
+        const char *item, *name;
+        size_t item_len, name_len;
+        enum req_class rule = SLO_TOTAL;
+        more = limit_text_cut(&p, &len, ',', &item, &item_len);
+        if (limit_text_cut(&item, &item_len, '=', &name, &name_len) &&
+            !limit_text_class(name, name_len, &rule) &&
+            (name_len != 5 || memcmp(name, "total", 5) != 0)) {
+            return "a target is named by a class, as in bulk=p99:20ms";
         }
-        const char *error = slo_parse_target(p + skip, item - skip, &targets[rule]);
+        const char *error = slo_parse_target(item, item_len, &targets[rule]);
         if (error != NULL) {
             return error;
         }
@@ -125,9 +119,6 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
             return "one target is given twice";
         }
         is_given[rule] = true;
-        more = comma != NULL;
-        p += item + more;
-        len -= item + more;
     }
     return NULL;
 }
