@@ -132,12 +132,6 @@ admission_owe(struct core *k, const struct facts *more)
     limiter_owe(&k->admission.limits, &r, k->now);
 }
 
-void
-admission_refuse_more(struct core *k, enum req_class class, unsigned n)
-{
-    slo_refuse(&k->admission.slo, class, n);
-}
-
 bool
 admission_refuses_as_miss(const struct core *k)
 {
@@ -173,12 +167,6 @@ void
 admission_skip_delay(struct core *k)
 {
     k->admission.slo.skipped++;
-}
-
-nsec_t
-admission_coalesce_ns(const struct core *k, enum req_class class)
-{
-    return slo_coalesce_ns(&k->admission.slo, class);
 }
 
 /* ---- waiting for tokens ---------------------------------------------------------------- */

@@ -146,13 +146,6 @@ core_unasked(struct core *k, unsigned most)
     return likely(core_admits_most(k)) ? most : admission_unasked(k, most);
 }
 
-/* Nearly all requests pass here then. */
-static inline bool
-core_admits_all(const struct core *k, const struct ticket *t)
-{
-    return core_admits_most(k) && !t->is_refused;
-}
-
 /* A turn for work right where it was read. Without classes it goes on until its requests are
  * served, as if there was no queue. */
 static inline struct turn

@@ -501,8 +501,7 @@ void
 slo_refuse(struct slo_watch *w, enum req_class class, unsigned n)
 {
     uint64_t chosen = (uint64_t)w->share * n;
-    w->offered[class] += n;
-    w->asked[class] += n;
+    slo_note(w, class, n);
     ctr_add(&w->shed[class], n);
     if (w->was_late) {
         w->rules[class].late += chosen / ONE;
