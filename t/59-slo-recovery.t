@@ -73,19 +73,19 @@ $server->stop;
 
 # ---- classes below those who have gone ------------------------------------------------------------
 
-# No request waits for less than half a nanosecond: small ones are late whatever happens, and all that
-# is below them is refused for their sake.
-$server = serve('-t', '1', '--slo=small=p50:1ns');
+# No request waits for less than half a nanosecond: writes are late whatever happens, and all that is
+# below them is refused for their sake.
+$server = serve('-t', '1', '--slo=write=p50:1ns');
 my %below = map { $_ => $server->connect } qw(bulk background);
 exchange($below{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %below;
-my $small = $server->connect;
+my $writes = $server->connect;
 soon {
-    put($small, "get a\r\n" x 20);
-    read_line($small) for 1 .. 20;
+    put($writes, "delete a\r\n" x 20);
+    read_line($writes) for 1 .. 20;
     put($_, "get a\r\n" x 20) for values %below;
     return 0 == grep { read_line($_) ne $BUSY } map { ($_) x 20 } values %below;
-} 'all below small is refused';
-ok(defined calm($below{$_}, "get a\r\n", 50), "small ones have gone: $_ is served") for sort keys %below;
+} 'all below writes is refused';
+ok(defined calm($below{$_}, "get a\r\n", 50), "writes have gone: $_ is served") for sort keys %below;
 is(qos()->{slo_level_pct}, '100.0', 'and the level says so');
 
 done_testing();

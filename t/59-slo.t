@@ -35,8 +35,11 @@ sub test_slo($profile) {
     ok(gets_until(qr/^SERVER_ERROR/), 'above it some are refused');
     exchange($s, "version\r\n" x 100, VERSION_REPLY($profile) x 100, 'control commands are not');
     ok(gets_until(qr/^END/), 'and some are served');
-    exchange($s, "set a 0 0 3 noreply\r\nabc\r\nversion\r\n", VERSION_REPLY($profile),
-        'a refused value is swallowed');
+    soon {
+        exchange($s, "set b 0 0 3 noreply\r\nabc\r\nversion\r\n" x 20, VERSION_REPLY($profile) x 20,
+            'a refused value is swallowed');
+        return qos()->{slo_shed_write} > 0;
+    } 'as writes are late, too';
     soon {
         put($s, "get a\r\n" x 10);
         read_line($s) for 1 .. 10;

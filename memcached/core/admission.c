@@ -103,6 +103,10 @@ admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct tu
     return VERDICT_ADMIT;
 }
 
+/* Plain requests that pass unasked. To a token bucket n requests are one of n times the cost (GCRA,
+ * ITU-T I.371), so those that the worker's lease has tokens for are taken together; and the SLO has
+ * no say in what it would neither refuse nor measure (slo_is_idle). Asking for each is a third of
+ * what a plain get costs. */
 unsigned
 admission_unasked(struct core *k, unsigned most)
 {
@@ -126,12 +130,6 @@ admission_owe(struct core *k, const struct facts *more)
     struct limiter_request r = {
         .class = more->class, .peer = more->peer, .keys = more->keys};
     limiter_owe(&k->admission.limits, &r, k->now);
-}
-
-void
-admission_refuse_more(struct core *k, enum req_class class, unsigned n)
-{
-    slo_refuse(&k->admission.slo, class, n);
 }
 
 bool
@@ -169,12 +167,6 @@ void
 admission_skip_delay(struct core *k)
 {
     k->admission.slo.skipped++;
-}
-
-nsec_t
-admission_coalesce_ns(const struct core *k, enum req_class class)
-{
-    return slo_coalesce_ns(&k->admission.slo, class);
 }
 
 /* ---- waiting for tokens ---------------------------------------------------------------- */

@@ -75,9 +75,6 @@ must_check unsigned admission_unasked(struct core *k, unsigned most);
 void admission_pass(struct core *k, enum req_class class, unsigned n);
 /* More keys of an admitted request have turned up: their tokens are owed. */
 void admission_owe(struct core *k, const struct facts *more);
-/* The last verdict was REFUSE, and held for what has come with the request as well: `n` more of the
- * class are refused. */
-void admission_refuse_more(struct core *k, enum req_class class, unsigned n);
 /* Refused requests are answered as if nothing were stored, not with an error. */
 must_check bool admission_refuses_as_miss(const struct core *k);
 /* A turn is over, and its replies are written: the SLO learns how long that takes. */
@@ -88,8 +85,6 @@ void admission_observe(struct core *k, enum req_class class, nsec_t wait, nsec_t
 must_check bool admission_wants_delay(struct core *k);
 /* It was not asked, and has been read. */
 void admission_skip_delay(struct core *k);
-/* For how long a reply that refuses a request of the class may be kept. */
-nsec_t admission_coalesce_ns(const struct core *k, enum req_class class);
 
 /* The request waits no more. */
 void admission_leave(struct core *k, struct ticket *t);

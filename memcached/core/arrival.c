@@ -7,10 +7,11 @@
 
 #include "core/core.h"
 
-/* How long the oldest of several requests that have been read together has waited; the kernel tells
- * of the last only. Sockets are reported, and read, in the order in which they became ready: the
- * first request came right behind the last poll and waited for about as long as the pass that
- * followed took; but no longer than since the socket was read empty. */
+/* The age of the oldest of several requests that were read together; the kernel stamps the last.
+ * CoDel (Nichols and Jacobson 2012) goes by the least delay, and of a stream that never pauses the
+ * last request is fresh however long the first has waited. Sockets are read in the order in which
+ * they became ready, so the first came right behind the poll before: it has waited for as long as
+ * that pass took, but not since before the socket was read empty. */
 static nsec_t
 oldest_age(const struct arrival *a, const struct pass *pass,
            const struct sojourn_times *t)

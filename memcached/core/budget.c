@@ -20,12 +20,6 @@ budget_allows_read(struct budget *b, const struct pool *pool)
     return false;
 }
 
-void
-budget_begin(struct budget_share *share)
-{
-    share->produced = 0;
-}
-
 bool
 budget_charge(struct budget *b, struct budget_share *share, const struct pool *pool,
               uint32_t replies, size_t bytes)

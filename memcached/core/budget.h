@@ -28,13 +28,11 @@ struct budget {
 /* A connection's part. */
 struct budget_share {
     uint32_t replies;
-    size_t produced; /* bytes that the pending request has put into the output */
+    size_t produced; /* bytes of output of the request under way; 0 when it begins */
 };
 
 /* Whether a connection may take a block to read into. */
 must_check bool budget_allows_read(struct budget *b, const struct pool *pool);
-/* Before the first piece of a request. */
-void budget_begin(struct budget_share *share);
 /* After each piece: how many replies it made, and bytes. False: too much. */
 must_check bool budget_charge(struct budget *b, struct budget_share *share,
                               const struct pool *pool, uint32_t replies, size_t bytes);

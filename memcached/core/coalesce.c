@@ -34,7 +34,8 @@ static bool
 is_over(const struct pump *p)
 {
     const struct core *k = p->core;
-    return k->now - p->coalesced.since >= admission_coalesce_ns(k, p->coalesced.class);
+    return k->now - p->coalesced.since >=
+           slo_coalesce_ns(&k->admission.slo, p->coalesced.class);
 }
 
 bool

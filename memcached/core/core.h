@@ -68,8 +68,6 @@ struct core_class {
 };
 
 struct core_ctr {
-    ctr_t deferred;      /* times that work entered the queue */
-    ctr_t turns;         /* deferred turns served */
     ctr_t trickled;      /* reads that were charged for completing no request */
     ctr_t trickle_waits; /* times that work was queued for that */
     ctr_t busy_ns;       /* between two polls, while passes are timed */
@@ -146,13 +144,6 @@ static inline unsigned
 core_unasked(struct core *k, unsigned most)
 {
     return likely(core_admits_most(k)) ? most : admission_unasked(k, most);
-}
-
-/* Nearly all requests pass here then. */
-static inline bool
-core_admits_all(const struct core *k, const struct ticket *t)
-{
-    return core_admits_most(k) && !t->is_refused;
 }
 
 /* A turn for work right where it was read. Without classes it goes on until its requests are

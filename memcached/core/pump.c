@@ -106,7 +106,7 @@ end_part(struct pump *p, struct turn *turn, enum session_ran ran)
     case RAN_AGAIN:
         return queue_ends_piece(p->core, turn) ? PUMP_DEFER : PUMP_ON;
     case RAN_LONG:
-        return queue_admits_long(p->core, turn) ? PUMP_ON : PUMP_DEFER;
+        return queue_admits_long(turn) ? PUMP_ON : PUMP_DEFER;
     case RAN_LATE:
         p->history.class = CLASS_BULK;
         return PUMP_DEFER;
@@ -166,7 +166,7 @@ refuse_rest(struct pump *p, enum req_class class)
     uint32_t keys = p->session.declared == 0 ? shared->classes.bulk_keys : UINT32_MAX;
     unsigned n = session_refuse_gets(&p->session, &k->env, &p->in, &p->out, keys,
                                      admission_refuses_as_miss(k));
-    admission_refuse_more(k, class, n);
+    slo_refuse(&k->admission.slo, class, n);
     while (n-- > 0) {
         PROBE(qos__shed, k->env.client_fd, class);
     }
@@ -229,7 +229,7 @@ admit(struct pump *p, struct turn *turn, enum req_class class)
     if (is_timed && (queue_is_turn_over(k, turn) || !pump_fits_piece(p, turn))) {
         return PUMP_DEFER; /* the worker's time is up, not this client's number */
     }
-    if (likely(core_admits_all(k, &p->work.ticket))) {
+    if (likely(core_admits_most(k) && !p->work.ticket.is_refused)) {
         ctr_add(&k->admission.limits.ctr[class].admitted, class_is_limited(class));
     } else if (class_is_limited(class)) {
         enum pump_end end = ask(p, turn, class);
@@ -314,7 +314,7 @@ pump_run(struct pump *p, struct turn *turn)
         if (unlikely(end != PUMP_ON)) {
             return end;
         }
-        budget_begin(&p->share);
+        p->share.produced = 0;
         if (unlikely(p->has_budget) && p->session.req->family == FAMILY_RETRIEVE &&
             p->out.bytes > 0) {
             /* So that its reply is alone there, should it have to be taken back. */
@@ -326,6 +326,10 @@ pump_run(struct pump *p, struct turn *turn)
     if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane && !is_next) {
         return PUMP_DEFER;
     }
+    /* What a get costs is known when its value is found. A large one goes on as bulk (multi-level
+     * feedback, Corbato et al. 1962: what outruns the quantum of its level goes one level down): of
+     * n that are ready at once a small request waits for n look-ups, not for n writes of 64 KiB. A
+     * history foretells it only of clients that ask for nothing else. */
     bool may_be_late = class_is_inline(turn->lane) && !p->is_class_declared && !is_next;
     turn->has_run = true;
     struct session_limits limits = {

@@ -112,12 +112,6 @@ pump_lane(const struct pump *p)
 /* Input has come. True: it was deferred, since what it has asked for lately says that it is not to
  * be read at once. */
 must_check bool pump_defers_read(struct pump *p);
-/* It is slow by itself: how long its input waits says nothing of the worker's queue. */
-static inline bool
-pump_is_slow(const struct pump *p)
-{
-    return history_trickles(&p->history);
-}
 /* A turn's input has ended, and not with a request: that may be one read of many for a single
  * one. */
 void pump_charge_read(struct pump *p);

@@ -26,7 +26,6 @@ queue_init(struct queue *q, const struct core_shared *shared)
 void
 queue_put(struct core *k, struct work *work, enum req_class lane)
 {
-    ctr_add(&k->ctr.deferred, 1);
     ctr_add(&k->classes[lane].queued, 1);
     PROBE(qos__defer, work, lane);
     work->node.tenant = unlikely(k->tenants.is_on) ? tenants_of(k, work, lane) : 0;
@@ -48,8 +47,10 @@ queue_leave(struct core *k, struct work *work)
 
 /* ---- turns ----------------------------------------------------------------------------- */
 
-/* libevent calls all that is ready in one go, and there may be thousands; it keeps what is left, in
- * order. */
+/* Small requests run where they are read for the time that is their share beside one turn of the
+ * others (deficit round robin, Shreedhar and Varghese 1995: none is ahead by more than a quantum).
+ * Without an end that is all that a poll reports, 64 sockets with -R requests each: a multiple of
+ * what the five turns behind it can pay back. The poller keeps the rest, in order. */
 static bool
 has_served_enough(struct core *k)
 {
@@ -84,11 +85,14 @@ queue_ends_piece(struct core *k, const struct turn *turn)
            queue_is_turn_over(k, turn);
 }
 
+/* A command about the server takes as long as many small requests, so it takes its turn in a queue,
+ * and a turn has time for one. Of n that are ready at once a small request then waits for the one
+ * whose turn it is, and not for all n; and what they take is their class's share (deficit round
+ * robin, qos/sched.h), however many clients ask. */
 bool
-queue_admits_long(struct core *k, struct turn *turn)
+queue_admits_long(struct turn *turn)
 {
-    bool is_admitted = pace_admits_long(&k->queue.pace, turn->is_inline, turn->has_long,
-                                        k->pass.woke_at);
+    bool is_admitted = !turn->is_inline && !turn->has_long;
     turn->has_long = true;
     return is_admitted;
 }
@@ -129,7 +133,6 @@ serve_next(struct core *k, nsec_t *deadline)
     if (is_overdue) {
         turn_shorten(&turn);
     }
-    ctr_add(&k->ctr.turns, 1);
     ctr_add(&class->turns, 1);
     ctr_add(&class->overdue, is_overdue);
     nsec_t wait = begin > node->since ? begin - node->since : 0;

@@ -99,4 +99,4 @@ must_check bool queue_is_turn_over(struct core *k, const struct turn *turn);
  * that is so after each piece of a long one. */
 must_check bool queue_ends_piece(struct core *k, const struct turn *turn);
 /* A request that may take long is at the head: may it run in this turn? */
-must_check bool queue_admits_long(struct core *k, struct turn *turn);
+must_check bool queue_admits_long(struct turn *turn);

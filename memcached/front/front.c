@@ -33,16 +33,32 @@ front_at(unsigned n)
     return n < FRONTS ? fronts[n] : NULL;
 }
 
+static unsigned
+place_of(const struct front *front)
+{
+    unsigned i = 0;
+    while (fronts[i] != front) {
+        must(++i < FRONTS);
+    }
+    return i;
+}
+
 void *
 front_state(const struct settings *s, const struct front *front)
 {
-    for (unsigned i = 0; i < FRONTS; i++) {
-        if (fronts[i] == front) {
-            return s->state[i];
-        }
-    }
-    must(false);
-    return NULL;
+    return s->state[place_of(front)];
+}
+
+void *
+front_own(struct settings *s, const struct front *front)
+{
+    return s->own[place_of(front)];
+}
+
+const void *
+front_own_of(const struct settings *s, const struct front *front)
+{
+    return s->own[place_of(front)];
 }
 
 /* ---- options -------------------------------------------------------------------------- */
@@ -81,6 +97,12 @@ add_option(struct opt *all, size_t count, const struct opt *row,
         memmove(&all[at + 1], &all[at], (count - at) * sizeof *all);
     }
     all[at] = *row;
+    if (row->offset >= sizeof(struct settings)) { /* OWN */
+        size_t within = row->offset - sizeof(struct settings);
+        must(within + row->size <= SETTINGS_OWN_BYTES);
+        all[at].offset = offsetof(struct settings, own) +
+                         place_of(front) * SETTINGS_OWN_BYTES + within;
+    }
     all[at].exit_status = row->exit_status != 0 ? row->exit_status : front->usage;
     if (front->missing != NULL) {
         all[at].kind = OPT_REFUSE;

@@ -30,6 +30,7 @@
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
 #define SETTINGS_SLAB_SIZES_MAX 62
 #define SETTINGS_FRONTS_MAX 32
+#define SETTINGS_OWN_BYTES 64
 #define SETTINGS_ADMIN_UNIX "unix:" /* before the path of a UNIX socket in --admin */
 
 enum settings_action {
@@ -49,6 +50,8 @@ struct settings {
     struct config config;
     const char *help_topic;           /* of ACTION_HELP; NULL: all */
     void *state[SETTINGS_FRONTS_MAX]; /* front_state(), which is not read-only */
+    /* settings that are one front's alone: front_own() */
+    _Alignas(8) char own[SETTINGS_FRONTS_MAX][SETTINGS_OWN_BYTES];
     /* network */
     struct listen_conf listen;
     struct udp_conf udp;
@@ -102,7 +105,6 @@ struct settings {
     struct class_rules class_rules;
     struct class_shares class_shares;
     nsec_t class_max_wait;
-    enum fair_by fair_by;
     struct resctrl_conf resctrl;
     struct busypoll busy_poll;
 };

@@ -72,8 +72,6 @@ wire(const struct settings *s, struct net_shared *shared)
 }
 
 static const struct stats_counter counters[] = {
-    {"deferred", COUNTER_OF(core.ctr.deferred)},
-    {"deferred_turns", COUNTER_OF(core.ctr.turns)},
     {"trickled_reads", COUNTER_OF(core.ctr.trickled)},
     {"trickle_waits", COUNTER_OF(core.ctr.trickle_waits)},
 };
@@ -81,7 +79,14 @@ static const struct stats_counter counters[] = {
 static void
 show(struct stats *st, struct sink *sink)
 {
+    uint64_t queued = 0, turns = 0;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        queued += front_sum(st, COUNTER_OF(core.classes[c].queued));
+        turns += front_sum(st, COUNTER_OF(core.classes[c].turns));
+    }
     sink_statf(sink, "turn_us", "%" PRIu64, PACE_CALM_NS / NSEC_PER_USEC);
+    sink_statf(sink, "deferred", "%" PRIu64, queued);
+    sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
     front_put_counters(st, sink, ROWS_OF(counters));
 }
 

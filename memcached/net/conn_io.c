@@ -74,7 +74,7 @@ note_arrival(struct conn *c, const struct sojourn_times *times, const char *byte
     struct arrival_read r = {.bytes = bytes,
                              .len = len,
                              .has_rest = has_rest,
-                             .is_own_delay = pump_is_slow(&c->pump),
+                             .is_own_delay = history_trickles(&c->pump.history),
                              .times = *times};
     arrival_note(&c->pump.arrival, &c->pump.core->pass, &r);
 }

@@ -4,11 +4,10 @@
  * What a connection has been asking for lately, so that its next request can be put in its place
  * before it is read.
  *
- * The law (multi-level feedback, Corbato et al. 1962): how long a job is to run is foretold by
- * how long it ran lately. Reading costs as much as serving a small request, so of fifty bulk
- * connections that become ready together none may be read ahead of a small one. 16 deferred
- * requests in a row send the next one to their queue, a burst of 8 sends it behind what is read
- * at once; one short request ends either, so a wrong guess costs one wait.
+ * The law (multi-level feedback, Corbato et al. 1962): how long a job will run is foretold by how
+ * long it ran lately. Reading costs as much as serving a small request, so 16 deferred requests in a
+ * row send the next one, unread, to their queue, and a burst of 8 sends it behind what is read at
+ * once. One short request ends either: a wrong guess costs one wait.
  *
  * Pure; one for each connection, its worker's thread only. Zero-initialised.
  */
@@ -23,8 +22,8 @@
 #define HISTORY_GREEDY 8 /* requests at once that make a connection greedy */
 
 /* Trickles. A read that completes no request costs as much as one that does, and no limit sees it.
- * So each is charged, and each request pays for one: a client never costs more than two reads a
- * request and this many, or it waits behind all others. */
+ * So each is charged, and each request pays for one (a token bucket whose tokens requests earn): a
+ * client never costs more than two reads a request and this many, or it waits behind all others. */
 #define HISTORY_DEBT_FREE 8
 #define HISTORY_DEBT_MOST 64 /* no more are remembered */
 #define HISTORY_PIECE                                                                    \

@@ -17,9 +17,9 @@ is_word(const char *p, size_t len, const char *word)
     return len == strlen(word) && memcmp(p, word, len) == 0;
 }
 
-/* Cuts "head" off "head<mark>rest". False without a mark; the whole is the head then. */
-static bool
-cut(const char **p, size_t *len, char mark, const char **head, size_t *head_len)
+bool
+limit_text_cut(const char **p, size_t *len, char mark, const char **head,
+               size_t *head_len)
 {
     const char *at = *len > 0 ? memchr(*p, mark, *len) : NULL;
     *head = *p;
@@ -89,10 +89,10 @@ limit_text_rules(const char *p, size_t len, struct limiter_conf *conf)
     while (more) {
         const char *item, *name;
         size_t item_len, name_len;
-        more = cut(&p, &len, ',', &item, &item_len);
+        more = limit_text_cut(&p, &len, ',', &item, &item_len);
         const char *value = item;
         size_t value_len = item_len;
-        bool has_name = cut(&value, &value_len, '=', &name, &name_len);
+        bool has_name = limit_text_cut(&value, &value_len, '=', &name, &name_len);
         const char *error = NULL;
         if (has_name && is_word(name, name_len, "burst")) {
             if (rule == NULL) {
@@ -124,7 +124,7 @@ limit_text_peer(const char *p, size_t len, struct limiter_rule *rule)
 {
     const char *rate;
     size_t rate_len;
-    bool has_burst = cut(&p, &len, ',', &rate, &rate_len);
+    bool has_burst = limit_text_cut(&p, &len, ',', &rate, &rate_len);
     rule->burst = 0;
     const char *error = limit_text_rate(rate, rate_len, PEERS_RATE_MAX, &rule->rate);
     if (error != NULL || !has_burst) {
@@ -132,7 +132,8 @@ limit_text_peer(const char *p, size_t len, struct limiter_rule *rule)
     }
     const char *name;
     size_t name_len;
-    if (!cut(&p, &len, '=', &name, &name_len) || !is_word(name, name_len, "burst")) {
+    if (!limit_text_cut(&p, &len, '=', &name, &name_len) ||
+        !is_word(name, name_len, "burst")) {
         return "what stands behind the comma must be burst=B";
     }
     return limit_text_burst(p, len, &rule->burst);
@@ -173,7 +174,7 @@ limit_text_action(const char *p, size_t len, enum limiter_action *action,
     size_t head_len;
     *max_delay = 0;
     *action = ACTION_DELAY;
-    if (!cut(&p, &len, ':', &head, &head_len)) {
+    if (!limit_text_cut(&p, &len, ':', &head, &head_len)) {
         if (is_word(head, head_len, "error")) {
             *action = ACTION_ERROR;
         } else if (is_word(head, head_len, "miss")) {
@@ -185,7 +186,7 @@ limit_text_action(const char *p, size_t len, enum limiter_action *action,
     }
     const char *time;
     size_t time_len;
-    bool has_rest = cut(&p, &len, '+', &time, &time_len);
+    bool has_rest = limit_text_cut(&p, &len, '+', &time, &time_len);
     return is_word(head, head_len, "delay") && has_rest && is_word(p, len, "error") &&
                    limit_text_time(time, time_len, max_delay)
                ? NULL

@@ -11,6 +11,9 @@
 
 #include "qos/limiter.h"
 
+/* Cuts "head" off "head<mark>rest". False without a mark; the whole is the head then. */
+bool limit_text_cut(const char **p, size_t *len, char mark, const char **head,
+                    size_t *head_len);
 /* "N[k|m]" or "off", and with a comma "burst=B" behind it. */
 const char *limit_text_rate(const char *p, size_t len, uint64_t max, uint64_t *rate);
 const char *limit_text_burst(const char *p, size_t len, uint64_t *burst);

@@ -124,7 +124,6 @@ struct limiter_request {
     uint64_t peer;   /* key of the address; 0: has none, and no limit of its own */
     uint32_t tenant; /* likewise (qos/fair.h) */
     uint32_t keys;
-    nsec_t since; /* when it arrived, as far as is known; 0: not */
 };
 
 /* Not for limiter_ask's callers. */

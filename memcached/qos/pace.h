@@ -36,7 +36,6 @@ enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
 
 struct pace {
     nsec_t inline_at;            /* when the last one came; 0: none has */
-    nsec_t long_at;              /* the last pass in which a long request was admitted */
     uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
 };
 
@@ -57,22 +56,11 @@ pace_turn_ns(const struct pace *p, nsec_t now)
                                                                            : PACE_CALM_NS;
 }
 
-/* A request that may take long is at the head: has this turn time for it? Each turn has for one,
- * has_long tells whether it was there already. And where requests are read, one in a pass has,
- * from all connections: what comes behind it waits for it. */
-static inline bool
-pace_admits_long(struct pace *p, bool is_inline, bool has_long, nsec_t pass)
-{
-    if (has_long || (is_inline && p->long_at == pass)) {
-        return false;
-    }
-    p->long_at = is_inline ? pass : p->long_at;
-    return true;
-}
-
 /* A turn of the class is over, and so many bytes of finished replies are left that do not fit it:
- * do they wait for the connection's next one? That comes when all others in the queue have had
- * theirs, so those of small requests never do; the turn's requests end in time for them. */
+ * do they wait for the connection's next one? Written now they would make the turn longer than T by
+ * up to the time of a piece, and a small request's wait with it. The next turn comes when all
+ * others in the queue have had theirs, so replies of small requests never wait; the turn's
+ * requests end in time for them. */
 static inline bool
 pace_leaves(enum req_class lane, size_t bytes)
 {

@@ -22,11 +22,7 @@
     (2 * INTERVAL_MOST) /* so many without a request: what was no longer counts */
 #define STANDING 2
 #define DRAIN_PARTS 50 /* a queue that shrinks by less than a 50th of the time stands */
-/* Shares of the requests of an interval that were late: */
-#define LATE_LEAST (ONE / 100) /* less is as good as none, */
-#define LATE_WANTED (ONE / 50) /* so many there should be, */
-#define LATE_MOST (ONE / 25)   /* and more than these lower the level */
-#define ABSORB_PARTS 2         /* by that part of them */
+#define LATE_LEAST (ONE / 100) /* of an interval's requests: fewer late ones are none */
 #define QUIET_END 20           /* so many intervals without late ones end the overload */
 #define WAIT_BUDGET_PARTS 2    /* what one address may wait less than another */
 #define CREDIT_MOST (64 * ONE)
@@ -106,22 +102,16 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
 {
     bool is_given[SLO_RULES] = {false};
     for (bool more = true; more;) {
-        const char *comma = len > 0 ? memchr(p, ',', len) : NULL;
-        size_t item = comma != NULL ? (size_t)(comma - p) : len;
-        const char *equals = item > 0 ? memchr(p, '=', item) : NULL;
-        unsigned rule = SLO_TOTAL;
-        enum req_class class;
-        size_t skip = 0;
-        if (equals != NULL) {
-            size_t name = (size_t)(equals - p);
-            skip = name + 1;
-            if (limit_text_class(p, name, &class)) {
-                rule = class;
-            } else if (name != 5 || memcmp(p, "total", 5) != 0) {
-                return "a target is named by a class, as in bulk=p99:20ms";
-            }
+        const char *item, *name;
+        size_t item_len, name_len;
+        enum req_class rule = SLO_TOTAL;
+        more = limit_text_cut(&p, &len, ',', &item, &item_len);
+        if (limit_text_cut(&item, &item_len, '=', &name, &name_len) &&
+            !limit_text_class(name, name_len, &rule) &&
+            (name_len != 5 || memcmp(name, "total", 5) != 0)) {
+            return "a target is named by a class, as in bulk=p99:20ms";
         }
-        const char *error = slo_parse_target(p + skip, item - skip, &targets[rule]);
+        const char *error = slo_parse_target(item, item_len, &targets[rule]);
         if (error != NULL) {
             return error;
         }
@@ -129,9 +119,6 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
             return "one target is given twice";
         }
         is_given[rule] = true;
-        more = comma != NULL;
-        p += item + more;
-        len -= item + more;
     }
     return NULL;
 }
@@ -186,7 +173,7 @@ rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
     if (w->rules[rule].target_ns != target) {
         atomic_store_explicit(&w->serving[rule], 0, memory_order_relaxed);
     }
-    w->rules[rule] = (struct slo_rule){.target_ns = target, .level = ONE, .below = ONE};
+    w->rules[rule] = (struct slo_rule){.target_ns = target, .level = ONE};
     rule_begin(w, rule, now);
 }
 
@@ -236,36 +223,21 @@ lower(struct slo_rule *r, nsec_t target, nsec_t elapsed)
  * high costs late requests and one that is too low a few refusals; by doubling when that has
  * caused none, as a sender looks for capacity that has become free (slow start, Jacobson 1988). */
 static uint32_t
-raised(struct slo_rule *r, uint32_t level, nsec_t elapsed)
+raised(struct slo_rule *r, nsec_t elapsed)
 {
     unsigned doublings = r->quiet > RISE_SLOWLY ? r->quiet - RISE_SLOWLY : 0;
     doublings = doublings < RISE_DOUBLINGS ? doublings : RISE_DOUBLINGS;
     uint64_t intervals = elapsed / SLO_INTERVAL;
-    uint64_t from = level > LEVEL_FLOOR ? level : LEVEL_FLOOR;
+    uint64_t from = r->level > LEVEL_FLOOR ? r->level : LEVEL_FLOOR;
     uint64_t rise = (from << doublings) / RISE_PARTS;
     uint64_t to = from + rise * (intervals > 0 ? intervals : 1);
     r->quiet++;
     return to < ONE ? (uint32_t)to : ONE;
 }
 
-/* Levels below (DAGOR, Zhou et al. 2018: the lowest priority is refused first, by a share that
- * feedback moves). Rather than to be late themselves, requests of this class have those below
- * refused: the share that is late is work beyond the capacity, so half of what exceeds 2 % is
- * taken off their level in each interval. Not of its own: that would keep the server as busy as
- * before. */
-static void
-absorb(struct slo_rule *r, uint64_t share)
-{
-    r->quiet = 0;
-    if (share > LATE_MOST) {
-        uint32_t cut = (uint32_t)(r->below * (share - LATE_WANTED) / ONE) / ABSORB_PARTS;
-        r->below = r->below > cut + LEVEL_FLOOR ? r->below - cut : 0;
-    }
-}
-
 /* The queue of a class that runs where it is read. */
 static void
-end_timed(struct slo_watch *w, unsigned rule, nsec_t elapsed)
+end_timed(struct slo_watch *w, unsigned rule)
 {
     struct slo_rule *r = &w->rules[rule];
     uint64_t asked = w->asked[rule] - r->asked_before;
@@ -278,11 +250,9 @@ end_timed(struct slo_watch *w, unsigned rule, nsec_t elapsed)
     if (!r->is_overloaded) {
         r->is_overloaded = r->standing >= STANDING;
         r->quiet = 0;
-    } else if (share > LATE_LEAST) {
-        absorb(r, share);
     } else {
-        r->below = raised(r, r->below, elapsed);
-        r->is_overloaded = r->below < ONE || r->quiet < QUIET_END;
+        r->quiet = share > LATE_LEAST ? 0 : r->quiet + 1;
+        r->is_overloaded = r->quiet < QUIET_END;
     }
 }
 
@@ -295,7 +265,7 @@ end_untimed(struct slo_rule *r, const struct slo_target *target, nsec_t elapsed)
         r->quiet = 0;
         lower(r, target->ns, elapsed);
     } else if (r->above * SLO_PARTS <= may_be_above) {
-        r->level = raised(r, r->level, elapsed);
+        r->level = raised(r, elapsed);
     }
 }
 
@@ -310,7 +280,7 @@ rule_end(struct slo_watch *w, unsigned rule, const struct slo_target *target, ns
     }
     r->standing = stands ? r->standing + 1 : 0;
     if (class_is_inline((enum req_class)rule)) {
-        end_timed(w, rule, elapsed);
+        end_timed(w, rule);
     } else {
         end_untimed(r, target, elapsed);
     }
@@ -319,23 +289,21 @@ rule_end(struct slo_watch *w, unsigned rule, const struct slo_target *target, ns
     rule_begin(w, rule, now);
 }
 
-/* Cuts what the rule refuses from the lowest class upwards, but not above its own; nor that, when
- * it is known which of its requests are late. */
+/* Cuts what the rule of a deferred class refuses from the lowest class upwards, but not above its
+ * own. Of a class that runs where it is read it is known which requests are late. */
 static void
 cut_classes(struct slo_watch *w, unsigned rule)
 {
     uint64_t all = 0;
-    bool is_timed = class_is_inline((enum req_class)rule);
-    unsigned highest = rule + is_timed;
-    uint32_t level = is_timed ? w->rules[rule].below : w->rules[rule].level;
-    if (level >= ONE) {
+    uint32_t level = w->rules[rule].level;
+    if (level >= ONE || class_is_inline((enum req_class)rule)) {
         return;
     }
-    for (unsigned c = highest; c < CLASS_COUNT; c++) {
+    for (unsigned c = rule; c < CLASS_COUNT; c++) {
         all += w->offered[c];
     }
     uint64_t left = all * (ONE - level) / ONE;
-    for (unsigned c = CLASS_COUNT; c-- > highest;) {
+    for (unsigned c = CLASS_COUNT; c-- > rule;) {
         uint64_t cut = left < w->offered[c] ? left : w->offered[c];
         uint32_t keep = 0;
         if (w->offered[c] > 0) {
@@ -533,8 +501,7 @@ void
 slo_refuse(struct slo_watch *w, enum req_class class, unsigned n)
 {
     uint64_t chosen = (uint64_t)w->share * n;
-    w->offered[class] += n;
-    w->asked[class] += n;
+    slo_note(w, class, n);
     ctr_add(&w->shed[class], n);
     if (w->was_late) {
         w->rules[class].late += chosen / ONE;

@@ -66,7 +66,6 @@ struct slo_rule {
     unsigned standing;  /* intervals in a row */
     unsigned quiet;     /* intervals in a row without late ones */
     uint32_t level;     /* admitted of its class, of 65536 */
-    uint32_t below;     /* of the classes below it, likewise; when its own runs at once */
     bool is_overloaded; /* late ones are refused */
     bool is_hopeless;   /* almost every request was late */
 };

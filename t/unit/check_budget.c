@@ -55,7 +55,7 @@ START_TEST(bytes_are_those_of_the_request_under_way)
 {
     ck_assert(charge(&share, 1) && charge(&share, 0));
     ck_assert_uint_eq(share.produced, 20);
-    budget_begin(&share);
+    share.produced = 0;
     ck_assert(charge(&share, 1));
     ck_assert_uint_eq(share.produced, 10);
     ck_assert_uint_eq(share.replies, 2);

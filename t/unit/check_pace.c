@@ -107,22 +107,6 @@ START_TEST(replies_of_small_requests_leave_with_their_turn)
 }
 END_TEST
 
-START_TEST(a_pass_has_time_for_one_long_request)
-{
-    struct pace p;
-    pace_init(&p);
-    ck_assert(pace_admits_long(&p, true, false, 7 * US));
-    ck_assert(!pace_admits_long(&p, true, false, 7 * US)); /* another connection's */
-    ck_assert(
-        !pace_admits_long(&p, true, true, 8 * US)); /* the second of a run of them */
-    ck_assert(pace_admits_long(&p, true, false, 8 * US));
-    /* Those that wait in the queue have turns, which end when their time is up. */
-    ck_assert(pace_admits_long(&p, false, false, 8 * US));
-    ck_assert(pace_admits_long(&p, false, false, 8 * US));
-    ck_assert(!pace_admits_long(&p, false, true, 8 * US));
-}
-END_TEST
-
 START_TEST(nothing_that_is_measured_breaks_it)
 {
     struct pace p;
@@ -155,7 +139,6 @@ main(void)
     tcase_add_test(tc, one_that_was_held_up_is_forgotten);
     tcase_add_test(tc, a_piece_fits_the_turn);
     tcase_add_test(tc, replies_of_small_requests_leave_with_their_turn);
-    tcase_add_test(tc, a_pass_has_time_for_one_long_request);
     tcase_add_test(tc, nothing_that_is_measured_breaks_it);
     suite_add_tcase(s, tc);
     return run_suite(s);

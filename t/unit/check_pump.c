@@ -144,6 +144,23 @@ START_TEST(so_many_in_a_row)
 }
 END_TEST
 
+/* Commands about the server have a turn each, behind what is small; what is quick runs at once. */
+START_TEST(long_ones_wait_in_the_queue)
+{
+    client_says(&c, "verbosity 0\r\nverbosity 0\r\nversion\r\n");
+    client_says(&other, "get b\r\nversion\r\n");
+    client_ready(&c);
+    ck_assert_int_eq(c.end, PUMP_DEFER);
+    ck_assert_int_eq(pump_lane(&c.pump), CLASS_CONTROL);
+    ck_assert_uint_eq(c.sent.len, 0);
+    client_ready(&other);
+    expect(sent_is(&other, "END\r\nVERSION 1.2.3\r\n"));
+    sim_settle(&sim);
+    expect(sent_is(&c, "OK\r\nOK\r\nVERSION 1.2.3\r\n"));
+    ck_assert_uint_eq(c.turns, 3);
+}
+END_TEST
+
 /* Found to be large, a get goes on in the queue of bulk work; declared ones do not. */
 START_TEST(large_values_are_late)
 {
@@ -255,6 +272,7 @@ main(void)
     tcase_add_loop_test(tc, ends_as_told, 0, ROWS(ends));
     tcase_add_test(tc, hostile_input_ends_it);
     tcase_add_test(tc, so_many_in_a_row);
+    tcase_add_test(tc, long_ones_wait_in_the_queue);
     tcase_add_loop_test(tc, large_values_are_late, 0, 2);
     tcase_add_test(tc, over_budget_a_get_is_taken_back);
     tcase_add_test(tc, under_budget_gets_are_alone);

@@ -29,8 +29,7 @@ struct queue {
     nsec_t tail;             /* a reply leaves up to so much after its request's end */
     nsec_t arrival, free_at, now;
     unsigned peers;
-    double bulk_share;
-    uint64_t offered[CLASS_COUNT], admitted[CLASS_COUNT];
+    uint64_t offered, admitted;
     uint64_t by_peer[8];
     struct hist *delays; /* of those admitted */
 };
@@ -63,8 +62,7 @@ level(const struct queue *q)
 static void
 queue_run(struct queue *q, double load, nsec_t until)
 {
-    memset(q->offered, 0, sizeof q->offered);
-    memset(q->admitted, 0, sizeof q->admitted);
+    q->offered = q->admitted = 0;
     memset(q->by_peer, 0, sizeof q->by_peer);
     hist_reset(q->delays);
     while (q->arrival < until) {
@@ -72,17 +70,15 @@ queue_run(struct queue *q, double load, nsec_t until)
         nsec_t delay =
             slo_wants_delay(&q->watch, begin) ? begin - q->arrival : SLO_UNTIMED;
         double u = (double)rng_below(&q->rng, 1000000) / 1e6;
-        bool is_bulk = (double)rng_below(&q->rng, 1000) < 1000 * q->bulk_share;
-        enum req_class class = is_bulk ? CLASS_BULK : CLASS_SMALL;
         uint64_t peer = rng_below(&q->rng, q->peers);
-        q->offered[class]++;
-        if (slo_admits(&q->watch, class, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15), delay,
-                       begin)) {
-            q->admitted[class]++;
+        q->offered++;
+        if (slo_admits(&q->watch, CLASS_SMALL, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15),
+                       delay, begin)) {
+            q->admitted++;
             q->by_peer[peer % 8]++;
             nsec_t took = q->tail > 0 ? q->service + rng_below(&q->rng, q->tail) : 0;
             if (took > 0 && !q->watch.is_neutral) {
-                slo_learn(&q->watch, class, took);
+                slo_learn(&q->watch, CLASS_SMALL, took);
             }
             hist_record(q->delays, begin - q->arrival + took);
             q->free_at = begin + q->service;
@@ -98,8 +94,7 @@ queue_run(struct queue *q, double load, nsec_t until)
 static double
 admitted(const struct queue *q, nsec_t span)
 {
-    return (double)(q->admitted[CLASS_SMALL] + q->admitted[CLASS_BULK]) *
-           (double)q->service / (double)span;
+    return (double)q->admitted * (double)q->service / (double)span;
 }
 
 /* ---- the law -------------------------------------------------------------------------- */
@@ -110,7 +105,7 @@ START_TEST(nobody_is_refused_below_capacity)
     struct queue q;
     queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
     queue_run(&q, loads[_i], START + 5 * NSEC_PER_SEC);
-    ck_assert_uint_eq(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL]);
+    ck_assert_uint_eq(q.admitted, q.offered);
     ck_assert_double_eq(level(&q), 1);
     queue_end(&q);
 }
@@ -310,7 +305,7 @@ START_TEST(it_recovers_within_a_second)
     queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
     ck_assert_double_eq(level(&q), 1);
     queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
-    ck_assert_uint_eq(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL]);
+    ck_assert_uint_eq(q.admitted, q.offered);
     /* Also when nothing comes at all. */
     queue_run(&q, 5, q.now + NSEC_PER_SEC);
     q.arrival += NSEC_PER_SEC;
@@ -331,7 +326,7 @@ START_TEST(a_pause_refuses_nobody)
     }
     ck_assert_double_gt(level(&q), 0.94);
     queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
-    ck_assert_uint_ge(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL] * 95 / 100);
+    ck_assert_uint_ge(q.admitted, q.offered * 95 / 100);
     queue_end(&q);
 }
 END_TEST
@@ -362,13 +357,15 @@ START_TEST(a_deferred_class_recovers_within_a_second)
 }
 END_TEST
 
-/* Small requests that are all late, and others below them, for a second. */
+/* Requests of a class that are all late, and others, for a second. */
 static nsec_t
-overload(struct slo_watch *w, nsec_t now, uint64_t served[CLASS_COUNT])
+overload(struct slo_watch *w, enum req_class late, nsec_t now,
+         uint64_t served[CLASS_COUNT])
 {
     for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
+        slo_observe(w, late, NSEC_PER_SEC, now);
         for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
-            nsec_t delay = c == CLASS_SMALL ? NSEC_PER_SEC : SLO_UNTIMED;
+            nsec_t delay = c == late ? NSEC_PER_SEC : SLO_UNTIMED;
             bool is_served = slo_admits(w, (enum req_class)c, 1, delay, now);
             served[c] += i >= 19000 && is_served;
         }
@@ -384,11 +381,11 @@ START_TEST(who_has_gone_refuses_nobody)
     uint64_t served[CLASS_COUNT] = {0}, asked = 0;
     nsec_t now = START;
     slo_init(&s);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_set(&s, CLASS_WRITE, (struct slo_target){NSEC_PER_MSEC, 990});
     slo_watch_init(&w, &s, now);
-    now = overload(&w, now, served);
-    ck_assert_uint_eq(served[CLASS_WRITE] + served[CLASS_BULK], 0);
-    ck_assert_uint_eq(served[CLASS_BACKGROUND], 0);
+    now = overload(&w, CLASS_WRITE, now, served);
+    ck_assert_uint_lt(served[CLASS_WRITE], 1000);
+    ck_assert_uint_eq(served[CLASS_BULK] + served[CLASS_BACKGROUND], 0);
     served[_i] = 0;
     for (unsigned i = 0; i < 1000; i++, now += NSEC_PER_MSEC) {
         bool is_served = slo_admits(&w, (enum req_class)_i, 1, SLO_UNTIMED, now);
@@ -413,7 +410,7 @@ START_TEST(the_level_ends_with_the_load)
     slo_set(&s, CLASS_BULK, (struct slo_target){_i * NSEC_PER_SEC, 990});
     slo_watch_init(&w, &s, START);
     ck_assert_uint_eq(slo_level(&w, START), SLO_PARTS);
-    nsec_t now = overload(&w, START, served);
+    nsec_t now = overload(&w, CLASS_SMALL, START, served);
     ck_assert_uint_le(slo_level(&w, now), SLO_PARTS / 10);
     ck_assert_uint_le(slo_level(&w, now + SLO_INTERVAL), SLO_PARTS / 10);
     ck_assert_uint_eq(slo_level(&w, now + NSEC_PER_SEC / 4), SLO_PARTS);
@@ -453,16 +450,20 @@ START_TEST(classes_go_in_order)
 }
 END_TEST
 
-START_TEST(the_lowest_class_goes_first)
+/* Those below have their shares of the worker's time, whatever becomes of small requests. */
+START_TEST(late_small_requests_are_not_bulks_business)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    q.bulk_share = 0.5;
-    queue_run(&q, 1.4, START + NSEC_PER_SEC);
-    queue_run(&q, 1.4, q.now + NSEC_PER_SEC);
-    ck_assert_uint_ge(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL] * 90 / 100);
-    ck_assert_uint_le(q.admitted[CLASS_BULK], q.offered[CLASS_BULK] * 60 / 100);
-    queue_end(&q);
+    struct slo s;
+    struct slo_watch w;
+    uint64_t served[CLASS_COUNT] = {0};
+    slo_init(&s);
+    slo_set(&s, SLO_TOTAL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, START);
+    overload(&w, CLASS_SMALL, START, served);
+    ck_assert_uint_lt(served[CLASS_SMALL], 200);
+    for (unsigned c = CLASS_WRITE; c < CLASS_COUNT; c++) {
+        ck_assert_uint_eq(served[c], 1000);
+    }
 }
 END_TEST
 
@@ -513,7 +514,7 @@ START_TEST(many_addresses_are_told_apart)
     q.peers = 8;
     queue_run(&q, 2, START + NSEC_PER_SEC);
     queue_run(&q, 2, q.now + NSEC_PER_SEC);
-    uint64_t fair = q.offered[CLASS_SMALL] / 8;
+    uint64_t fair = q.offered / 8;
     unsigned served = 0, refused = 0;
     for (unsigned i = 0; i < 8; i++) {
         served += q.by_peer[i] > fair * 8 / 10;
@@ -631,7 +632,7 @@ main(void)
     tcase_add_test(tc, classes_go_in_order);
     tcase_add_test(tc, a_pause_refuses_nobody);
     tcase_add_test(tc, suspensions_refuse_nobody);
-    tcase_add_test(tc, the_lowest_class_goes_first);
+    tcase_add_test(tc, late_small_requests_are_not_bulks_business);
     tcase_add_test(tc, a_class_pays_for_its_own_target);
     tcase_add_test(tc, many_addresses_are_told_apart);
     tcase_add_test(tc, off_ends_it);

@@ -206,7 +206,7 @@ TEST(one_tenant_waits_for_nobody)
     }
     run(500);
     ck_assert_uint_eq(ctr_get(&sim.core.tenants.deferred), 0);
-    ck_assert_uint_eq(ctr_get(&sim.core.ctr.deferred), 2); /* those of store() */
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_SMALL].queued), 0);
 }
 
 /* As many as a pass serves where they are read. */

@@ -112,7 +112,6 @@ def wave(rate):
 
 LOADS = {
     "multigets of 50 keys": beside(neighbours.MULTIGETS),
-    "multigets, --slo=p99:100us": beside(neighbours.MULTIGETS, "--slo=p99:100us"),
     "pipelined gets of 100 KB": beside(neighbours.LARGE_GETS),
     "pipelined small gets": beside("64 pipelined small gets, 16 connections"),
     "overload, --slo=p99:1ms": overload("p99:1ms"),
@@ -123,7 +122,6 @@ LOADS = {
     "--qps-limit=10m, 16 gets at a time": cost(16, "--qps-limit=10m"),
     "limit of 20,000/s, 24,000 offered": limited(),
     "trickled gets": abused("trickle"),
-    "`stats`": abused("stats"),
     "batch job on one worker's CPU": upset("batch job on one worker's CPU"),
     "3 workers on 2 CPUs": upset("3 workers on 2 CPUs"),
     "square wave, --sched=slice:100us": wave(28000),
@@ -168,8 +166,6 @@ MECHANISMS = {
     "the oldest request's age is told from the pass before": Mechanism(20, [OVER], [
         ("core/arrival.c", "    return a->has_rest || unread < took ? unread : took;",
          "    return a->has_rest && unread < took ? 0 : 0 * took;")]),
-    "late small requests have bulk refused": Mechanism(41, ["multigets, --slo=p99:100us"], [
-        ("qos/slo.c", "    if (share > LATE_MOST) {", "    if (share > LATE_MOST + ONE) {")]),
     "what serving takes is taken off the wait": Mechanism(43, ["overload, --slo=p99:250us", OVER], [
         ("qos/slo.c",
          "    atomic_store_explicit(&w->serving[class], to < r->target_ns ? to : r->target_ns,",
@@ -183,9 +179,6 @@ MECHANISMS = {
     "bulk output waits for its next turn": Mechanism(14, [LARGE], [
         ("qos/pace.h", "    return lane > CLASS_SMALL && bytes > PACE_PIECE_MIN;",
          "    return lane > CLASS_SMALL && bytes == SIZE_MAX;")]),
-    "one long control command in a pass": Mechanism(23, ["`stats`"], [
-        ("qos/pace.h", "    if (has_long || (is_inline && p->long_at == pass)) {",
-         "    if (has_long && is_inline && p->long_at > pass) {")]),
     "a get that finds a large value goes on as bulk": Mechanism(30, [LARGE], [
         ("core/pump.c", "    bool may_be_late = class_is_inline(turn->lane)",
          "    bool may_be_late = p->core == NULL && class_is_inline(turn->lane)")]),
