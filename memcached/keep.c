@@ -76,7 +76,7 @@ keep_load(struct keep *k, struct store *store, struct store_conf *conf)
 }
 
 bool
-keep_save(struct keep *k, const struct store *store, uint64_t last_gid)
+keep_save(struct keep *k, struct store *store, uint64_t last_gid)
 {
     char err[SENTENCE];
     if (k->file == NULL) {

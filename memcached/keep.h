@@ -39,7 +39,7 @@ must_check enum keep_status keep_load(struct keep *k, struct store *store,
 
 /* Saves the items, when the store is not used any more. False: the reason is on
  * stderr. */
-must_check bool keep_save(struct keep *k, const struct store *store, uint64_t last_gid);
+must_check bool keep_save(struct keep *k, struct store *store, uint64_t last_gid);
 
 /* After the store has been destroyed. */
 void keep_close(struct keep *k);

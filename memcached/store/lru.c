@@ -288,13 +288,36 @@ lru_relocate(struct store *s, const struct item *old, struct item *it)
 }
 
 void
-lru_relink(struct store *s, struct item *it, enum store_list list)
+lru_adopt(struct store *s, unsigned class_id, enum store_list list, struct item *head,
+          struct item *tail, uint64_t number, uint64_t bytes)
 {
-    struct lru_class *c = &s->lru.classes[it->class_id];
+    struct lru_class *c = &s->lru.classes[class_id];
 
-    PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    link_locked(s, it, list, item_total_of(&s->conf, it), item_time(it));
-    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    must(c->lists[list].head == NULL);
+    c->lists[list] =
+        (struct lru_list){.head = head, .tail = tail, .number = number, .bytes = bytes};
+    add_number(c, number);
+    c->count.total_items += number;
+}
+
+void
+lru_flatten(struct store *s)
+{
+    static const enum store_list order[] = {STORE_LIST_TEMP, STORE_LIST_HOT,
+                                            STORE_LIST_WARM};
+    struct item *it;
+
+    for (unsigned id = 1; id <= s->slab.class_count; id++) {
+        struct lru_class *c = &s->lru.classes[id];
+
+        PTHREAD_OK(pthread_mutex_lock(&c->lock));
+        for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++) {
+            while ((it = c->lists[order[i]].tail) != NULL) {
+                lru_move_locked(s, it, STORE_LIST_COLD);
+            }
+        }
+        PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    }
 }
 
 void

@@ -140,8 +140,11 @@ void lru_replace(struct store *s, struct item *old, struct item *it, uint64_t ha
  * bytes, and is linked as a new one is. It has no holder. */
 void lru_renew(struct store *s, struct item *it, const struct store_value *value,
                uint64_t hash, uint64_t before, uint64_t total, uint32_t now);
-/* For a store that is put together again: to the head of this list, used when it was. */
-void lru_relink(struct store *s, struct item *it, enum store_list list);
+/* For a store that is put together again: these items, linked with each other, are the list. */
+void lru_adopt(struct store *s, unsigned class_id, enum store_list list,
+               struct item *head, struct item *tail, uint64_t number, uint64_t bytes);
+/* Then: in a flat LRU all end up in COLD, those that were used last at its head. */
+void lru_flatten(struct store *s);
 /* To the head of its list, and used now. */
 void lru_bump(struct store *s, struct item *it, uint32_t now);
 /* `it` takes the place of old, of which it is a copy but for the links. */

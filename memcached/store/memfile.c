@@ -142,16 +142,19 @@ memfile_had_size(const struct memfile *f, size_t bytes)
     return f->file_bytes == (uint64_t)bytes + STAMP_BYTES;
 }
 
-/* All of it at once: a disk that is full later would end the process in the middle of an item.
- * Where there is no room the file stays as it was, for a start that asks for less. */
+/* All of it at once, beginning with the first hole: a disk that is full later would end the process
+ * in the middle of an item. Where there is no room the file stays as it was, for a start that asks
+ * for less. */
 static bool
 reserve(struct memfile *f, size_t bytes, char *err, size_t err_len)
 {
     off_t all = (off_t)(bytes + STAMP_BYTES);
-    int error;
+    off_t hole = lseek(f->fd, 0, SEEK_HOLE);
+    int error = 0;
 
+    hole = hole > 0 ? hole : 0;
     do {
-        error = posix_fallocate(f->fd, 0, all);
+        error = hole < all ? posix_fallocate(f->fd, hole, all - hole) : 0;
     } while (error == EINTR);
     if (error != 0) {
         snprintf(err, err_len,
@@ -165,6 +168,32 @@ reserve(struct memfile *f, size_t bytes, char *err, size_t err_len)
            fail(f, "resize", "", errno, err, err_len);
 }
 
+/* Into a range of addresses in which there is a multiple of `span`; what lies before and behind goes
+ * back. NULL: errno says why. */
+static char *
+map_aligned(int fd, size_t bytes, size_t span)
+{
+    char *room = mmap(NULL, bytes + span, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (room == MAP_FAILED) {
+        return NULL;
+    }
+    size_t before = -(uintptr_t)room & (span - 1);
+    char *base =
+        mmap(room + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (base == MAP_FAILED) {
+        int error = errno;
+
+        must(munmap(room, bytes + span) == 0);
+        errno = error;
+        return NULL;
+    }
+    must(before == 0 || munmap(room, before) == 0);
+    must(munmap(base + bytes, span - before) == 0);
+    return base;
+}
+
 bool
 memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len)
 {
@@ -172,12 +201,10 @@ memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len)
     if (!reserve(f, bytes, err, err_len)) {
         return false;
     }
-    void *p =
-        mmap(NULL, bytes + STAMP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
-    if (p == MAP_FAILED) {
+    f->base = map_aligned(f->fd, bytes + STAMP_BYTES, memfile_offset_mask(bytes) + 1);
+    if (f->base == NULL) {
         return fail(f, "map", "", errno, err, err_len);
     }
-    f->base = p;
     f->bytes = bytes;
     return true;
 }

@@ -36,6 +36,20 @@ must_check bool memfile_open(struct memfile *f, const char *path, char *err,
 /* Also after memfile_open failed. */
 void memfile_close(struct memfile *f);
 
+/* The bits of an address in slab memory that say where in it: the memory begins at a multiple of a
+ * power of two that is not less than its size. So what an address leads to does not depend on the
+ * process that wrote it. */
+static inline uintptr_t
+memfile_offset_mask(size_t bytes)
+{
+    uintptr_t mask = 0;
+
+    while (mask + 1 < bytes) {
+        mask = mask * 2 + 1;
+    }
+    return mask;
+}
+
 /* Reserves room on the disk for `bytes` bytes of slab memory and maps them: as they are, if
  * the file had this size before, else with what it happens to have. False: so it has still. */
 must_check bool memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/census.h"
 #include "store/memfile.h"
 #include "store/relink.h"
 #include "store/snapshot.h"
@@ -113,6 +114,14 @@ look(struct restart *r, const struct store_conf *conf, char *err, size_t err_len
     return status;
 }
 
+/* From here on the two do not fit any more: the items are the store's. */
+static bool
+use_up(struct restart *r, char *err, size_t err_len)
+{
+    return memfile_remove_meta(&r->file, err, err_len) &&
+           memfile_clear_stamp(&r->file, err, err_len);
+}
+
 /* What is in the memory is of no interest: no chunk is read before it has been taken and
  * written. False: err says why. Without room for the memory FILE.meta stays; with another size
  * FILE is none that it is about. */
@@ -122,8 +131,7 @@ begin_empty(struct restart *r, struct store_conf *conf, char *err, size_t err_le
     conf->restores = false;
     return (r->file.base != NULL ||
             memfile_map(&r->file, conf->limit_bytes, err, err_len)) &&
-           memfile_remove_meta(&r->file, err, err_len) &&
-           memfile_clear_stamp(&r->file, err, err_len);
+           use_up(r, err, err_len);
 }
 
 enum restart_status
@@ -187,43 +195,32 @@ restart_times(const struct restart *r)
 
 /* ---- loading ---------------------------------------------------------------------------- */
 
-static const char *
-load(const struct restart *r, struct store *s, uint32_t now)
-{
-    if (!relink_are_pages_good(s, &r->snap)) {
-        return "its pages do not fit";
-    }
-    if (relink_checksum(s, &r->snap) != r->snap.contents) {
-        return "it has changed since it was saved";
-    }
-    return relink_items(s, &r->snap, now);
-}
-
 enum restart_status
 restart_load(struct restart *r, struct store *s, struct store_conf *conf, uint32_t now,
              char *err, size_t err_len)
 {
+    enum restart_status status = RESTART_FAILED;
+    struct census *census;
+    const char *wrong;
+
     must(conf->restores && now >= r->snap.current_time);
-    /* In this order: whatever happens from here on, the two do not fit any more. */
-    if (!memfile_clear_stamp(&r->file, err, err_len) ||
-        !memfile_remove_meta(&r->file, err, err_len)) {
-        return RESTART_FAILED;
+    if (!relink_items(s, &r->snap, now, &census, &wrong)) {
+        snprintf(err, err_len, "no memory to put the items of %s back", r->file.path);
+    } else if (wrong == NULL && use_up(r, err, err_len)) {
+        relink_settle(s, census);
+        status = RESTART_FOUND;
+    } else if (wrong != NULL && begin_empty(r, conf, err, err_len)) {
+        snprintf(err, err_len, "the items of %s are lost: %s", r->file.path, wrong);
+        status = RESTART_DISCARDED;
     }
-    const char *wrong = load(r, s, now);
-    if (wrong == NULL) {
-        return RESTART_FOUND;
-    }
-    if (!begin_empty(r, conf, err, err_len)) {
-        return RESTART_FAILED;
-    }
-    snprintf(err, err_len, "the items of %s are lost: %s", r->file.path, wrong);
-    return RESTART_DISCARDED;
+    census_close(&census);
+    return status;
 }
 
 /* ---- saving ----------------------------------------------------------------------------- */
 
 bool
-restart_save(struct restart *r, const struct store *s, const struct restart_times *times,
+restart_save(struct restart *r, struct store *s, const struct restart_times *times,
              uint64_t stamp, char *err, size_t err_len)
 {
     struct snapshot snap = r->conf;
@@ -236,7 +233,6 @@ restart_save(struct restart *r, const struct store *s, const struct restart_time
     snap.process_started = (uint64_t)times->started;
     snap.stop_time = (uint64_t)times->stopped;
     snap.logger_gid = times->last_gid;
-    snap.mmap_oldbase = (uintptr_t)r->file.base;
     snap.stamp = stamp;
     if (relink_describe(s, &snap)) {
         text = snapshot_format(&snap, &len);

@@ -15,7 +15,7 @@
 
 #define TYPE_LINE "Tmain\n"
 /* What lies in the pages: struct item and struct chunk. The number counts their changes. */
-#define FORMAT_LINE "Kformat memcached-qos-1\n"
+#define FORMAT_LINE "Kformat memcached-qos-2\n"
 #define PAGES_NAME "pages_"
 #define CHECKSUM_NAME "checksum"
 #define PAGES_FIRST 64u
@@ -62,7 +62,6 @@ static const struct state_field fields[] = {
     ROW(flush_epoch, KIND_NUMBER, false),
     ROW(flush_below, KIND_NUMBER, false),
     ROW(flush_at, KIND_NUMBER, false),
-    ROW(mmap_oldbase, KIND_HEX, false),
     ROW(items, KIND_NUMBER, false),
     ROW(contents, KIND_HEX, false),
     ROW(stamp, KIND_HEX, false),
@@ -76,11 +75,6 @@ void
 snapshot_init(struct snapshot *snap)
 {
     memset(snap, 0, sizeof(*snap));
-    for (unsigned id = 0; id < STORE_CLASSES; id++) {
-        for (unsigned list = 0; list < STORE_LISTS; list++) {
-            snap->classes[id].tails[list] = SNAPSHOT_NOWHERE;
-        }
-    }
 }
 
 void
@@ -233,11 +227,6 @@ parse_pages(struct snapshot *snap, struct word_span name, struct word_span line,
     struct snapshot_class *c = &snap->classes[id];
     bool is_good = read_number(next_word(&line), &c->cut_count) &&
                    read_number(next_word(&line), &c->fresh_count);
-    for (unsigned list = 0; list < STORE_LISTS && is_good; list++) {
-        struct word_span word = next_word(&line);
-
-        is_good = is_word(word, "-") || read_number(word, &c->tails[list]);
-    }
     while (is_good && line.p < line.end) {
         struct word_span word = next_word(&line);
         uint32_t page;
@@ -389,13 +378,6 @@ put_pages(FILE *out, const struct snapshot *snap, unsigned id)
 
     fprintf(out, "K" PAGES_NAME "%u %" PRIu64 " %" PRIu64, id, c->cut_count,
             c->fresh_count);
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        if (c->tails[list] == SNAPSHOT_NOWHERE) {
-            fputs(" -", out);
-        } else {
-            fprintf(out, " %" PRIu64, c->tails[list]);
-        }
-    }
     for (size_t i = 0; i < c->page_count; i++) {
         fprintf(out, " %" PRIu32, snap->pages[c->first_page + i]);
     }

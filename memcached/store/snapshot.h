@@ -18,18 +18,16 @@
 #include "base/must.h"
 #include "store/store.h"
 
-#define SNAPSHOT_NOWHERE UINT64_MAX
 #define SNAPSHOT_CONFIG_BYTES 512   /* text of the class sizes */
 #define SNAPSHOT_BYTES_FIXED 65536  /* of text, beside */
 #define SNAPSHOT_BYTES_PER_PAGE 16u /* of slab memory */
 
-/* Pages of a class, oldest first; id 0 is the pool. Offsets and page numbers count from the
- * beginning of the slab memory. */
+/* Pages of a class, oldest first; id 0 is the pool. Page numbers count from the beginning of the
+ * slab memory. */
 struct snapshot_class {
     uint64_t cut_count;   /* the first so many pages are in use, */
     uint64_t fresh_count; /* but for so many chunks at the end of the last of these */
-    uint64_t tails[STORE_LISTS]; /* offset of the item there; SNAPSHOT_NOWHERE */
-    size_t first_page;           /* in snapshot.pages */
+    size_t first_page;    /* in snapshot.pages */
     size_t page_count;
 };
 
@@ -48,9 +46,8 @@ struct snapshot {
     uint64_t current_cas, logger_gid, hashpower;
     uint64_t oldest_live; /* of struct flush, with the three below */
     uint64_t flush_epoch, flush_below, flush_at;
-    uint64_t mmap_oldbase; /* address that the pointers in the slab memory count from */
     uint64_t items;
-    uint64_t contents; /* checksum of the slab memory in use */
+    uint64_t contents; /* checksum of the items */
     uint64_t stamp;    /* as in FILE */
     struct snapshot_class classes[STORE_CLASSES];
     uint32_t *pages; /* of all classes */

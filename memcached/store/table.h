@@ -152,6 +152,21 @@ table_has(const struct table *t, const struct item *it, uint64_t hash)
     return there != NULL;
 }
 
+/* For a store that is put together again, by several threads and without locks: the item, in which
+ * all is as if it had been inserted, is. */
+static inline void
+table_adopt(struct table *t, struct item *it, uint64_t hash)
+{
+    it->h_next = __atomic_exchange_n(table_bucket(t, hash), it, __ATOMIC_RELAXED);
+}
+
+/* The first item of a bucket, likewise; `i` is below table_buckets. */
+static inline struct item *
+table_first(const struct table *t, uint64_t i)
+{
+    return atomic_load_explicit(&t->current, memory_order_relaxed)->buckets[i];
+}
+
 void table_insert(struct table *t, struct item *it, uint64_t hash);
 void table_remove(struct table *t, struct item *it, uint64_t hash);
 /* `it` takes the place of old, whose h_next it has. */

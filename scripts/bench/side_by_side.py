@@ -95,7 +95,8 @@ def cpu_time_of(pid):
 class Server:
     """A process on some CPUs that answers on self.port, or on the UNIX socket self.path."""
 
-    def __init__(self, name, argv, port, cpus=None, path=None, patience=60):
+    def __init__(self, name, argv, port, cpus=None, path=None, patience=60, pause=0.05):
+        """patience: seconds until it must answer; pause: between one attempt and the next."""
         self.name = name
         self.port = port
         self.path = path
@@ -104,12 +105,12 @@ class Server:
                                         stdin=subprocess.DEVNULL, stdout=self.said,
                                         stderr=subprocess.STDOUT)
         try:
-            self.await_start(argv, patience)
+            self.await_start(argv, patience, pause)
         except BaseException:  # also when this program is told to end
             self.stop()
             raise
 
-    def await_start(self, argv, patience):
+    def await_start(self, argv, patience, pause):
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -120,7 +121,7 @@ class Server:
                     self.said.seek(0)
                     fail(f"{self.name} did not start: {' '.join(argv)}\n"
                          f"{self.said.read().decode()}")
-                time.sleep(0.05)
+                time.sleep(pause)
 
     def connect(self):
         if self.path is None:
@@ -199,10 +200,11 @@ class Bench:
     def debian(self):
         return self.installed() or fail("no memcached package is installed (scripts/deps --ci)")
 
-    def start_memcached(self, name, program, options, cpus=None):
+    def start_memcached(self, name, program, options, cpus=None, **how):
+        """how: as Server's."""
         port = free_port()
         argv = [program, "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
-        server = Server(name, argv + unprivileged() + options, port, cpus)
+        server = Server(name, argv + unprivileged() + options, port, cpus, **how)
         self.servers.append(server)
         return server
 
@@ -366,9 +368,14 @@ def mean_of(result):
     return result["latency"]["intended"]["mean"] / 1e3
 
 
-def lag_p99_of(result):
-    """Microseconds that 99 % of the sends were late at most, by the client's own fault."""
-    return result["lag"]["pct"]["p99"] / 1e3 if result["lag"]["count"] else 0
+def max_of(result):
+    """Microseconds from the intended start, of the answered."""
+    return result["latency"]["intended"]["max"] / 1e3
+
+
+def lag_of(result, name):
+    """Microseconds that so many of the sends were late at most, by the client's own fault."""
+    return result["lag"]["pct"][name] / 1e3 if result["lag"]["count"] else 0
 
 
 def issue_p99_of(result):

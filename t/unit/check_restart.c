@@ -3,6 +3,10 @@
  *
  * What comes back after a restart, and that all of it works on.
  */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
 #include "check_restart.h"
 
 #define MANY 3000u
@@ -353,4 +357,97 @@ TEST(an_end_without_saving_leaves_nothing)
     ck_assert(has(l.s, "k", "v", NOW));
     begin_new_life();
     assert_empty(l.s);
+}
+
+/* ---- a load that is interrupted --------------------------------------------------------- */
+
+enum { CHILD_WAS_KILLED = 40, CHILD_HAS_SAVED };
+
+/* Only one page of the memory may be touched; how many more of them are, before the process ends. */
+static char *touched;
+static unsigned touches_left;
+
+static void
+on_touch(int signal, siginfo_t *info, void *ctx)
+{
+    char *page = (char *)info->si_addr - (uintptr_t)info->si_addr % STORE_PAGE_BYTES;
+
+    (void)signal;
+    (void)ctx;
+    if (touches_left-- == 0) {
+        _exit(CHILD_WAS_KILLED);
+    }
+    must(touched == NULL || mprotect(touched, STORE_PAGE_BYTES, PROT_NONE) == 0);
+    must(mprotect(page, STORE_PAGE_BYTES, PROT_READ | PROT_WRITE) == 0);
+    touched = page;
+}
+
+/* A process that ends when it goes to another page for the n-th time. */
+static int
+load_until(unsigned n)
+{
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct sigaction action = {.sa_sigaction = on_touch, .sa_flags = SA_SIGINFO};
+
+        l.conf = conf;
+        must(sigaction(SIGSEGV, &action, NULL) == 0);
+        must(restart_open(&l.r, file, &l.conf, l.err, sizeof l.err) == RESTART_FOUND);
+        l.s = open_store(&l.conf);
+        touches_left = n;
+        must(mprotect(l.conf.memory, LIMIT, PROT_NONE) == 0);
+        must(restart_load(l.r, l.s, &l.conf, NOW, l.err, sizeof l.err) == RESTART_FOUND);
+        must(mprotect(l.conf.memory, LIMIT, PROT_READ | PROT_WRITE) == 0);
+        must(try_save(NOW));
+        _exit(CHILD_HAS_SAVED);
+    }
+    int status;
+
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Each in another place, with what the one before has left. */
+TEST_LOOP(a_load_that_is_interrupted_is_repeated, 3)
+{
+    unsigned n = 0;
+    int ended;
+
+    conf.lru.policy = _i == 0   ? STORE_LRU_SEGMENTED
+                      : _i == 1 ? STORE_LRU_FLAT
+                                : STORE_LRU_S3FIFO;
+    begin_life(NOW);
+    for (size_t i = 0; i < LENGTHS; i++) {
+        expect_ok(put_sized(l.s, numbered("key", i), lengths[i], 0, NOW));
+        expect_ok(put(l.s, STORE_SET, numbered("short", i), "v", NOW + 1, NOW));
+    }
+    (void)store_juggle(l.s, 1, 5, NOW);
+    save_life(NOW);
+    end_life();
+    while ((ended = load_until(n)) == CHILD_WAS_KILLED) {
+        n += 1 + n / 8;
+    }
+    ck_assert_int_eq(ended, CHILD_HAS_SAVED);
+    ck_assert_uint_gt(n, 50);
+    begin_next_life(NOW + 1);
+    ck_assert_uint_eq(totals_of(l.s).curr_items, LENGTHS);
+    for (size_t i = 0; i < LENGTHS; i++) {
+        assert_value(l.s, numbered("key", i), lengths[i], NOW + 1);
+    }
+}
+
+/* What is done by several at a time. */
+TEST_LOOP(many_threads_bring_back_what_one_does, 2)
+{
+    conf.threads = _i == 0 ? 3 : 200;
+    conf.limit_bytes = 16 * MIB;
+    begin_life(NOW);
+    for (unsigned round = 0; round < 2; round++) {
+        fill_up(l.s, round, NOW + round);
+        restart_life(NOW + round);
+    }
+    ck_assert_uint_gt(totals_of(l.s).curr_items, 100);
 }

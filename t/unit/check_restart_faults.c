@@ -160,10 +160,10 @@ TEST(meta_must_be_a_small_file)
     assert_fails("of this size");
 }
 
-/* One byte of the pages in use has changed. */
+/* One byte of an item has changed: a link, its CAS number, its last byte, its long value. */
 TEST_LOOP(changed_memory_is_not_served, 4)
 {
-    off_t at[] = {0, 48, 95, 4 * (off_t)MIB + 1000};
+    off_t at[] = {0, 48, 59, 4 * (off_t)MIB + 1000};
     char byte;
 
     leave_items();
@@ -302,4 +302,96 @@ TEST(without_room_for_meta_none_is_left)
     ck_assert(!exists(meta));
     ck_assert(!exists(temporary));
     begin_new_life();
+}
+
+/* However much of it there is: a later start has the items. */
+TEST(without_memory_for_the_store_items_stay)
+{
+    enum restart_status status = RESTART_FAILED;
+    unsigned refused = 0;
+
+    leave_items();
+    for (long n = 1; status == RESTART_FAILED; n++) {
+        struct store_conf used = conf;
+        char err[ERR_BYTES] = "";
+        struct restart *r;
+
+        ck_assert_int_eq(restart_open(&r, file, &used, err, sizeof err), RESTART_FOUND);
+        struct store *s = store_create_failing(&used, n, err, sizeof err);
+        if (s != NULL) {
+            status = restart_load(r, s, &used, NOW, err, sizeof err);
+            refused += status == RESTART_FAILED;
+            ck_assert(exists(meta) == (status == RESTART_FAILED));
+            expect_part(err, status == RESTART_FAILED ? "no memory to put" : "");
+        }
+        if (status == RESTART_FOUND) {
+            ck_assert(has(s, "k", "v", NOW));
+        }
+        store_destroy(&s);
+        restart_close(&r);
+    }
+    ck_assert_int_eq(status, RESTART_FOUND);
+    ck_assert_uint_gt(refused, 0);
+}
+
+/* ---- what a store never is, with the right checksum -------------------------------------- */
+
+static struct item *
+stored(const char *key)
+{
+    struct item *it;
+
+    expect_ok(put(l.s, STORE_SET, key, "v", 0, NOW));
+    expect_ok(store_get(l.s, key_of(key), NOW, &it));
+    store_release(l.s, it);
+    return it;
+}
+
+static void
+assert_is_refused(void)
+{
+    ck_assert_msg(try_save(NOW), "%s", l.err);
+    store_destroy(&l.s);
+    restart_close(&l.r);
+    assert_starts_empty("it has changed since it was saved");
+}
+
+TEST(two_items_with_one_key_are_refused)
+{
+    begin_life(NOW);
+    (void)stored("k1");
+    struct item *it = stored("k2");
+
+    item_key_slot(it)[1] = '1';
+    assert_is_refused();
+}
+
+static void
+join(struct item *a, struct item *b)
+{
+    a->next = b;
+    b->prev = a;
+}
+
+/* Each item is between two that say so, too. */
+TEST(a_ring_of_items_beside_the_list_is_refused)
+{
+    begin_life(NOW);
+    struct item *first = stored("k1"), *second = stored("k2");
+    struct item *third = stored("k3"), *fourth = stored("k4");
+
+    join(fourth, first);
+    join(second, third);
+    join(third, second);
+    assert_is_refused();
+}
+
+TEST(a_second_list_is_refused)
+{
+    begin_life(NOW);
+    struct item *first = stored("k1"), *second = stored("k2");
+
+    second->next = NULL;
+    first->prev = NULL;
+    assert_is_refused();
 }

@@ -95,7 +95,7 @@ def client_faults(result, realtime):
     """What mcload, its punctuality and its priority say against the run."""
     faults = [f"mcload: {check['name']} {check['value']:.3g}" for check in result["checks"]
               if not check["ok"] and check["name"] in CLIENT_CHECKS]
-    lag = side.lag_p99_of(result)
+    lag = side.lag_of(result, "p99")
     # A send that waits for a connection is late, too. That is the server's fault; it is
     # possible when so many are due while a slow reply is under way.
     due = side.issue_p99_of(result) / 1e6 * result["totals"]["offered_qps"]
@@ -197,7 +197,9 @@ class Runner:
         is_starved = client >= REALTIME_CPU_MAX
         run = Run({"p99": side.p99_of(result), "p95": side.p95_of(result),
                    "p50": side.quantile_of(result, "p50"), "mean": side.mean_of(result),
-                   "late": side.lag_p99_of(result), "served": side.served_of(result),
+                   "p999": side.quantile_of(result, "p99.9"), "max": side.max_of(result),
+                   "late": side.lag_of(result, "p99"), "late999": side.lag_of(result, "p99.9"),
+                   "served": side.served_of(result),
                    "server_cpu": cpu})
         if neighbour is not None:
             more, share = neighbour()
