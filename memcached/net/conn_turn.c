@@ -373,7 +373,7 @@ take_steps(struct conn *c, struct turn *turn)
 static void
 serve(struct conn *c, struct turn *turn)
 {
-    if (!conn_is_plain(c) || !conn_serve_plain(c, turn)) {
+    if (!conn_is_plain(c, turn) || !conn_serve_plain(c, turn)) {
         take_steps(c, turn);
     }
 }
