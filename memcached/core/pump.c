@@ -17,7 +17,7 @@ pump_init(struct pump *p, struct core *core, const struct work_type *type, uint6
 {
     p->work.type = type;
     p->work.peer = peer;
-    p->out_most = PACE_PIECE_MAX;
+    p->out_most = PACE_OUT_MAX;
     p->way = PACE_PLAIN;
     session_init(&p->session);
     history_begin(&p->history, &core->peers, peer, core->now);
