@@ -90,6 +90,29 @@ each_profile(sub ($profile) {
                 . "VALUE small 0 1\r\n1\r\nEND\r\n$small", "a value of $size bytes");
     }
 
+    # one connection that asks for many keys again and again; 40 of the larger ones are more than a piece of output
+    put($s, join '', map {"set s$_ 0 0 200\r\n" . 's' x 200 . "\r\n"} 0 .. 199);
+    is(read_bytes($s, 200 * 8), "STORED\r\n" x 200, '200 values of 200 bytes');
+    my $c = $server->connect;
+    for my $way ('one by one', 'three at once', 'in two parts') {
+        $bad = 0;
+        for my $round (0 .. 59) {
+            my @names = map { 's' . ($_ * 7 + $round) % 250 } 0 .. 16 + 2 * $round;
+            splice @names, 10 + $round % 9, 0, 'k1' if $round % 5 == 4;
+            my $times = $way eq 'three at once' ? 3 : 1;
+            my $lines = "get @names\r\n" x $times;
+            my $cut = $way eq 'in two parts' ? (length $lines) * $round / 60 : 0;
+            put($c, substr $lines, 0, $cut);
+            put($c, substr $lines, $cut);
+            my $replies = (join('', map { $_ eq 'k1' ? "VALUE k1 0 5000\r\n$value\r\n"
+                    : substr($_, 1) < 200 ? "VALUE $_ 0 200\r\n" . 's' x 200 . "\r\n" : '' } @names)
+                . "END\r\n") x $times;
+            $bad++ if read_bytes($c, length $replies) ne $replies;
+        }
+        is($bad, 0, "gets of 17 to 135 keys, $way");
+    }
+    expect_open($c, 'and nothing more came');
+
     # a connection that leaves while its large request runs
     for my $i (1 .. 50) {
         my $c = $server->connect;

@@ -42,28 +42,6 @@ must_check bool num_may_be_port(const char *p, size_t n);
 /* Writes the digits without terminator, at most NUM_U64_DIGITS of them; returns how many. */
 size_t num_put_u64(char *dst, uint64_t value);
 
-/* The same into space of NUM_U64_DIGITS bytes, all of which it may write to. Most numbers are short:
- * these as four digits side by side, without those in front. */
-static inline size_t
-num_put_freely(char *dst, uint64_t value)
-{
-    if (value < 10) {
-        *dst = (char)('0' + value);
-        return 1;
-    }
-    if (unlikely(value > 9999)) {
-        return num_put_u64(dst, value);
-    }
-    uint32_t hundreds = (uint32_t)value * 10486 >> 20; /* 2^20/100 */
-    uint32_t pairs = hundreds | ((uint32_t)value - hundreds * 100) << 16;
-    uint32_t tens = (pairs * 103 >> 10) & 0x000f000f;  /* 2^10/10 */
-    uint32_t digits = tens | (pairs - tens * 10) << 8; /* the first one lowest */
-    unsigned zeros = (unsigned)__builtin_ctz(digits | UINT32_C(1) << 24) / 8;
-    uint32_t text = htole32((digits | UINT32_C(0x30303030)) >> 8 * zeros);
-    memcpy(dst, &text, sizeof text);
-    return sizeof text - zeros;
-}
-
 /* Side by side in one word, the first digit lowest: two fours, of each two pairs, of each two
  * digits, all of a kind divided at once by multiplying with 2^20/100 and 2^10/10, rounded up so
  * little that it makes no difference below 10^4 and 10^2. */
@@ -77,12 +55,47 @@ num_eight_digits(uint64_t value)
     return tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
 }
 
+/* A value of five to eight digits into space of eight bytes, all of which it writes to. */
+#define NUM_EIGHT_DIGITS UINT64_C(100000000) /* what has more */
+static inline size_t
+num_put_eight(char *dst, uint64_t value)
+{
+    uint64_t digits = num_eight_digits(value);
+    unsigned zeros = (unsigned)__builtin_ctzll(digits ^ UINT64_C(0x3030303030303030)) / 8;
+    uint64_t text = htole64(digits >> 8 * zeros);
+    memcpy(dst, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
+/* The same into space of NUM_U64_DIGITS bytes, all of which it may write to. Most numbers are short:
+ * these as four digits side by side, without those in front. */
+static inline size_t
+num_put_freely(char *dst, uint64_t value)
+{
+    if (value < 10) {
+        *dst = (char)('0' + value);
+        return 1;
+    }
+    if (unlikely(value > 9999)) {
+        return value < NUM_EIGHT_DIGITS ? num_put_eight(dst, value)
+                                        : num_put_u64(dst, value);
+    }
+    uint32_t hundreds = (uint32_t)value * 10486 >> 20; /* 2^20/100 */
+    uint32_t pairs = hundreds | ((uint32_t)value - hundreds * 100) << 16;
+    uint32_t tens = (pairs * 103 >> 10) & 0x000f000f;  /* 2^10/10 */
+    uint32_t digits = tens | (pairs - tens * 10) << 8; /* the first one lowest */
+    unsigned zeros = (unsigned)__builtin_ctz(digits | UINT32_C(1) << 24) / 8;
+    uint32_t text = htole32((digits | UINT32_C(0x30303030)) >> 8 * zeros);
+    memcpy(dst, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
 /* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */
 #define NUM_PADDED 16
 static inline void
 num_put_padded(char *dst, uint64_t value)
 {
-    const uint64_t eight = UINT64_C(100000000); /* what has more than eight digits */
+    const uint64_t eight = NUM_EIGHT_DIGITS;
     must(value < eight * eight);
     uint64_t high = 0;
     if (unlikely(value >= eight)) {

@@ -17,7 +17,7 @@ pump_init(struct pump *p, struct core *core, const struct work_type *type, uint6
 {
     p->work.type = type;
     p->work.peer = peer;
-    p->out_most = PACE_PIECE_MAX;
+    p->out_most = PACE_OUT_MAX;
     p->way = PACE_PLAIN;
     session_init(&p->session);
     history_begin(&p->history, &core->peers, peer, core->now);
@@ -354,11 +354,13 @@ is_neutral(struct core *k)
 }
 
 bool
-pump_is_plain(const struct pump *p)
+pump_is_plain(const struct pump *p, const struct turn *turn)
 {
+    struct core *k = p->core;
+    bool is_of_lane =
+        turn->lane == CLASS_BULK ? core_admits_most(k) : p->history.class != CLASS_BULK;
     return session_is_plain(&p->session) && p->in.mem == NULL && p->out.block == NULL &&
-           p->history.class != CLASS_BULK && !p->work.ticket.is_refused &&
-           is_neutral(p->core);
+           is_of_lane && !p->work.ticket.is_refused && is_neutral(k);
 }
 
 static bool
@@ -394,8 +396,8 @@ note_plain(struct pump *p, enum req_class lane, const struct plain_served *serve
     }
 }
 
-struct plain_served
-pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+static struct plain_served
+serve_small(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;
     const struct class_conf *classes = &k->shared->classes;
@@ -408,14 +410,66 @@ pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct tu
         .may_set = may_set(k, turn)};
     struct plain_served served =
         plain_serve(&k->env, space->in, len, space->out, sizeof space->out, &limits);
-    unsigned n = served.gets.requests + served.sets.requests;
-    pump_begin_turn(p, turn);
-    if (n > 0) {
-        turn->has_run = true;
-        turn->requests -= n;
-        turn->has_guest = served.gets.requests > 0;
+    turn->has_guest = served.gets.requests > 0;
+    if (served.gets.requests + served.sets.requests > 0) {
         note_plain(p, turn->lane, &served);
     }
+    return served;
+}
+
+/* A get of more keys than small ones have, as far as the turn's time goes. False: no other one is
+ * begun. */
+static bool
+serve_line(struct core *k, struct turn *turn, const char *in, size_t len, char *to,
+           size_t room, struct plain_served *served)
+{
+    struct gets_line line;
+    enum gets_line_step step;
+    if (!gets_line_begin(&line, &k->env, in, len, k->shared->classes.bulk_keys, to,
+                         room)) {
+        return false;
+    }
+    do {
+        step = gets_line_step(&line);
+        served->is_late = step != GETS_LINE_STUCK && queue_is_turn_over(k, turn);
+    } while (step == GETS_LINE_MORE && !served->is_late);
+    served->is_open = step != GETS_LINE_DONE && line.at > 0;
+    served->consumed += (size_t)((step == GETS_LINE_DONE ? line.next : line.rest) - in);
+    served->made += (size_t)(line.gets.to - to);
+    served->gets.requests += step == GETS_LINE_DONE;
+    return step == GETS_LINE_DONE && !served->is_late;
+}
+
+static struct plain_served
+serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+{
+    struct core *k = p->core;
+    struct plain_served served = {.consumed = 0};
+    space->in[len] = '\n';
+    while (served.consumed < len && served.gets.requests < turn->requests &&
+           serve_line(k, turn, space->in + served.consumed, len - served.consumed,
+                      space->out + served.made, sizeof space->out - served.made,
+                      &served)) {
+    }
+    core_account(k, CLASS_BULK, served.made, served.gets.requests);
+    admission_pass(k, CLASS_BULK, served.gets.requests + served.is_open);
+    history_note_many(&p->history, CLASS_BULK, served.gets.requests);
+    p->history.class = CLASS_BULK;
+    p->work.ticket.is_admitted = served.is_open;
+    p->is_class_declared = false;
+    return served;
+}
+
+struct plain_served
+pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+{
+    struct plain_served served = turn->lane == CLASS_BULK
+                                     ? serve_lines(p, space, len, turn)
+                                     : serve_small(p, space, len, turn);
+    unsigned n = served.gets.requests + served.sets.requests;
+    pump_begin_turn(p, turn);
+    turn->has_run = n > 0 || served.is_open;
+    turn->requests -= n + served.is_open;
     p->requests -= n;
     pump_end_turn(p, p->requests + n, served.consumed == len);
     return served;

@@ -7,11 +7,11 @@
 #include "net/worker.h"
 
 bool
-conn_is_plain(const struct conn *c)
+conn_is_plain(const struct conn *c, const struct turn *turn)
 {
     return c->edge.is_readable && c->tls == NULL && !c->edge.has_hangup &&
            c->leaving == CLOSE_NONE && !conn_is_leaving_worker(c) &&
-           c->worker->rx.reads_to_check > 1 && pump_is_plain(&c->pump);
+           c->worker->rx.reads_to_check > 1 && pump_is_plain(&c->pump, turn);
 }
 
 /* What the socket did not take, and what is not plain, is the connection's from here on. False:
@@ -53,7 +53,8 @@ conn_serve_plain(struct conn *c, struct turn *turn)
     conn_set_state(c, REGISTRY_PARSE);
     struct plain_served served = pump_serve_plain(p, space, got, turn);
     conn_set_state(c, REGISTRY_READ);
-    if (served.made > 0 && conn_send(c, space->out, served.made, &sent) == IO_CLOSED) {
+    if (served.made > 0 && !served.is_open &&
+        conn_send(c, space->out, served.made, &sent) == IO_CLOSED) {
         return true;
     }
     atomic_store_explicit(&c->entry.last_cmd, w->core.env.now, memory_order_relaxed);
@@ -62,8 +63,14 @@ conn_serve_plain(struct conn *c, struct turn *turn)
         return true;
     }
     if (!keep_rest(p, space->out + sent, served.made - sent, space->in + served.consumed,
-                   got - served.consumed)) {
+                   got - served.consumed) ||
+        (served.is_open && !session_open_get(&p->session, &p->core->env))) {
         conn_close(c, CLOSE_NO_MEMORY);
+        return true;
+    }
+    if (served.is_late && served.consumed < got) {
+        conn_set_state(c, REGISTRY_PARSE);
+        queue_put(p->core, &p->work, pump_lane(p));
         return true;
     }
     return false;

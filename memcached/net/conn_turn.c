@@ -34,32 +34,45 @@ is_timed(const struct conn *c, const struct turn *turn)
     return turn->deadline != TURN_ENDLESS && c->pump.out.bytes >= PACE_PIECE_MIN;
 }
 
+static size_t
+piece_max(const struct turn *turn)
+{
+    return turn->is_inline && !turn->is_alone ? PACE_OUT_MAX : PACE_PIECE_MAX;
+}
+
+/* Bytes to write at once. */
+static size_t
+piece_of(const struct conn *c, const struct turn *turn)
+{
+    bool is_slow = turn->is_alone && c->pump.way == PACE_TLS;
+    return is_slow || is_timed(c, turn) ? pump_piece(&c->pump) : piece_max(turn);
+}
+
 /* Writes a piece, and learns what that takes if it teaches anything. The clock has just been looked
  * at. */
 static enum io
 flush_timed(struct conn *c, struct turn *turn)
 {
     struct pump *p = &c->pump;
-    size_t sent;
+    size_t sent, piece = piece_of(c, turn);
     if (!is_timed(c, turn)) {
-        bool is_slow = turn->is_alone && p->way == PACE_TLS;
-        return conn_flush(c, is_slow ? pump_piece(p) : PACE_PIECE_MAX, &sent);
+        return conn_flush(c, piece, &sent);
     }
     nsec_t begin = p->core->now;
-    enum io io = conn_flush(c, pump_piece(p), &sent);
+    enum io io = conn_flush(c, piece, &sent);
     turn->has_run = true;
     pump_wrote(p, sent, core_read_clock(p->core) - begin);
     return io;
 }
 
-/* Gets rid of waiting output; ON when none is left. */
+/* Gets rid of waiting output; ON when less than `least` bytes are left. */
 static enum step
-drain_output(struct conn *c, struct turn *turn)
+drain_to(struct conn *c, struct turn *turn, size_t least)
 {
     if (is_timed(c, turn)) {
         core_read_clock(c->pump.core);
     }
-    while (c->pump.out.bytes > 0) {
+    while (c->pump.out.bytes >= least) {
         switch (flush_timed(c, turn)) {
         case IO_CLOSED:
             return STEP_CLOSED;
@@ -77,14 +90,23 @@ drain_output(struct conn *c, struct turn *turn)
     return STEP_ON;
 }
 
-/* A whole piece is waiting, or more. */
+static enum step
+drain_output(struct conn *c, struct turn *turn)
+{
+    return drain_to(c, turn, 1);
+}
+
+/* So much waits that no request is run. In a deferred turn what is less than a piece goes with the
+ * replies to the client's next request, if that is here: each write is a system call. */
 static enum step
 drain_pieces(struct conn *c, struct turn *turn)
 {
     if (!turn->is_inline && turn->has_run && !pump_fits_piece(&c->pump, turn)) {
         return STEP_DEFER;
     }
-    enum step drained = drain_output(c, turn);
+    size_t piece = piece_of(c, turn);
+    size_t least = turn->is_inline ? 1 : piece < PACE_OUT_MAX ? piece : PACE_OUT_MAX;
+    enum step drained = drain_to(c, turn, least);
     if (drained != STEP_ON) {
         return drained;
     }
@@ -237,7 +259,7 @@ step(struct conn *c, struct turn *turn)
     if (c->leaving != CLOSE_NONE) {
         return step_leave(c, turn);
     }
-    if (c->pump.out.bytes >= PACE_PIECE_MAX) {
+    if (c->pump.out.bytes >= PACE_OUT_MAX) {
         enum step drained = drain_pieces(c, turn);
         if (drained != STEP_ON) {
             return drained;
@@ -277,7 +299,7 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
         return end;
     }
     size_t sent;
-    enum io io = conn_flush(c, PACE_PIECE_MAX, &sent);
+    enum io io = conn_flush(c, piece_max(turn), &sent);
     if (io == IO_CLOSED) {
         return STEP_CLOSED;
     }
@@ -373,7 +395,7 @@ take_steps(struct conn *c, struct turn *turn)
 static void
 serve(struct conn *c, struct turn *turn)
 {
-    if (!conn_is_plain(c) || !conn_serve_plain(c, turn)) {
+    if (!conn_is_plain(c, turn) || !conn_serve_plain(c, turn)) {
         take_steps(c, turn);
     }
 }

@@ -26,9 +26,12 @@
 /* After a guest others are expected for this long. */
 #define PACE_INLINE_RECENT_NS (10 * NSEC_PER_MSEC)
 
-/* Output is written in pieces of the largest size that fits a turn. The kernel makes segments of
- * up to 64 KiB: what is written in one call beyond that saves nothing. */
-#define PACE_PIECE_MAX 65536
+/* Output is written in pieces of the largest size that fits a turn: each is a system call, and the
+ * kernel's segments have up to 64 KiB. */
+#define PACE_PIECE_MAX 131072
+/* No request is run while so much output waits: it is written first. Nor is more written at once in the
+ * turn of one of several that were ready together. */
+#define PACE_OUT_MAX 65536
 #define PACE_PIECE_MIN 16384 /* also what any turn that is over still may write */
 
 /* Over what is written. */

@@ -165,6 +165,7 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
             const struct session_limits *limits, unsigned *misses)
 {
     struct gets g;
+    struct store_read read[GETS_KEYS];
     struct req *req = s->req;
     struct slice rest = req->rest;
     uint32_t left = req->keys;
@@ -174,6 +175,7 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
         return 0;
     }
     gets_begin(&g, env, to, room);
+    g.keys = read;
     g.binary = req->protocol == PROTOCOL_BINARY ? req : NULL;
     g.wants_cas = wants_cas(req);
     g.may_hold = true;

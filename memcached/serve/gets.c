@@ -105,6 +105,7 @@ gets_begin(struct gets *g, const struct env *env, char *to, size_t room)
     g->binary = NULL;
     g->wants_cas = false;
     g->may_hold = false;
+    g->count = 0;
     g->line_ends = 0;
     g->to = to;
     g->line = to;
@@ -134,46 +135,50 @@ gets_count(const struct gets *g, unsigned n)
 
 /* ---- whole lines ----------------------------------------------------------------------- */
 
-/* Lines whose keys are in one batch: where each ends in the input, and behind which key. */
-struct batch {
-    struct gets gets;
-    unsigned lines;
-    const char *in_end[GETS_KEYS];
-    uint8_t keys_end[GETS_KEYS];
-};
-
-/* The line at p, of at most `most` keys. Where the next one begins; NULL: it is none of these. */
+/* Cuts the line at p, keys[from..most) taking its keys; *n: behind the last one. Where the next line
+ * begins; NULL: it is none of these. */
 static inline const char *
-gather_line(struct gets *g, const char *p, const char *end, unsigned most)
+cut_line(const char *p, const char *end, struct store_read *keys, unsigned from,
+         unsigned most, unsigned *n)
 {
-    unsigned n = g->count, last = most < GETS_KEYS - n ? n + most : GETS_KEYS;
     struct slice key;
     p = ascii_cut_get(p, end);
     if (unlikely(p == NULL)) {
         return NULL;
     }
-    while (n < last && ascii_cut_key(&p, &key)) {
-        g->keys[n++].key = (struct key){key.p, key.len};
+    for (*n = from; *n < most && ascii_cut_key(&p, &key); ++*n) {
+        keys[*n].key = (struct key){key.p, key.len};
     }
-    p = ascii_line_end(p, end);
-    if (likely(p != NULL)) {
-        g->line_ends |= UINT32_C(1) << (n - 1);
-        g->count = n;
-    }
-    return p;
+    return ascii_line_end(p, end);
 }
 
-/* As many lines as there is room for, and are good. */
+/* Lines whose keys are in one batch: where each ends in the input, and behind which key. */
+struct batch {
+    struct gets gets;
+    struct store_read keys[GETS_KEYS];
+    unsigned lines;
+    const char *in_end[GETS_KEYS];
+    uint8_t keys_end[GETS_KEYS];
+};
+
+/* As many lines as there is room for, and are good; of at most so many keys each. */
 static void
 gather(struct batch *b, const char *p, const char *end, unsigned keys, unsigned requests)
 {
     struct gets *g = &b->gets;
+    unsigned n;
     b->lines = 0;
     g->count = 0;
     g->line_ends = 0;
-    while (p < end && b->lines < requests && g->count < GETS_KEYS &&
-           (p = gather_line(g, p, end, keys)) != NULL) {
-        b->keys_end[b->lines] = (uint8_t)g->count;
+    while (p < end && b->lines < requests && g->count < GETS_KEYS) {
+        unsigned most = keys < GETS_KEYS - g->count ? g->count + keys : GETS_KEYS;
+        p = cut_line(p, end, b->keys, g->count, most, &n);
+        if (unlikely(p == NULL)) {
+            break;
+        }
+        g->count = n;
+        g->line_ends |= UINT32_C(1) << (n - 1);
+        b->keys_end[b->lines] = (uint8_t)n;
         b->in_end[b->lines++] = p;
     }
 }
@@ -186,6 +191,7 @@ gets_serve(const struct env *env, const char *in, size_t len, char *to, size_t r
     struct gets *g = &b.gets;
     struct gets_served served = {0};
     gets_begin(g, env, to, room);
+    g->keys = b.keys;
     g->value_bytes = limits->value_bytes;
     g->line_bytes = limits->line_bytes;
     const char *p = in;
@@ -205,4 +211,42 @@ gets_serve(const struct env *env, const char *in, size_t len, char *to, size_t r
     served.consumed = (size_t)(p - in);
     served.made = (size_t)(g->line - to);
     return served;
+}
+
+/* ---- a line of many keys --------------------------------------------------------------- */
+
+bool
+gets_line_begin(struct gets_line *line, const struct env *env, const char *in, size_t len,
+                unsigned few, char *to, size_t room)
+{
+    line->rest = in;
+    line->at = 0;
+    line->next = cut_line(in, in + len, line->keys, 0, GETS_LINE_KEYS, &line->count);
+    gets_begin(&line->gets, env, to, room);
+    line->gets.value_bytes = GETS_COPY_MAX;
+    line->gets.line_bytes = SIZE_MAX;
+    return line->next != NULL && line->count > few;
+}
+
+enum gets_line_step
+gets_line_step(struct gets_line *line)
+{
+    struct gets *g = &line->gets;
+    unsigned left = line->count - line->at;
+    g->keys = line->keys + line->at;
+    g->count = left < GETS_KEYS ? left : GETS_KEYS;
+    unsigned done = gets_run(g);
+    gets_count(g, done);
+    line->at += done;
+    if (done > 0) {
+        const struct key *last = &g->keys[done - 1].key;
+        line->rest = last->p + last->len;
+    }
+    if (done < g->count) {
+        return GETS_LINE_STUCK;
+    }
+    if (done < left) {
+        return GETS_LINE_MORE;
+    }
+    return end_line(g) ? GETS_LINE_DONE : GETS_LINE_STUCK;
 }

@@ -32,6 +32,9 @@ struct plain_served {
     struct plain_count gets, sets;
     size_t consumed, made; /* bytes of input and output */
     bool ends_with_set;
+    bool
+        is_open; /* the last one has its first replies: the rest of its keys is the session's */
+    bool is_late; /* the turn is over */
 };
 
 /* Serves those at the front of in[0..len). No watcher wants to hear of gets. ASCII_CUT_SLACK bytes

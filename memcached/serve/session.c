@@ -368,6 +368,21 @@ finish(struct session *s, struct buf *in, enum session_ran ran)
     return ran;
 }
 
+bool
+session_open_get(struct session *s, const struct env *env)
+{
+    if (s->req == NULL && !take_req(s, env)) {
+        return false;
+    }
+    *s->req = (struct req){.protocol = PROTOCOL_ASCII,
+                           .verb = VERB_GET,
+                           .family = FAMILY_RETRIEVE,
+                           .is_open = true,
+                           .has_keys = true};
+    s->is_open = true;
+    return true;
+}
+
 void
 session_abandon(struct session *s, const struct env *env, struct buf *in)
 {

@@ -105,6 +105,9 @@ session_is_plain(const struct session *s)
     return s->protocol == PROTOCOL_ASCII && s->swallow == 0 && s->declared == 0 &&
            !(s->is_pending | s->is_open | s->skips_line);
 }
+/* The first keys of a plain get have been answered: the rest of its line is the next input. False: no
+ * memory. */
+must_check bool session_open_get(struct session *s, const struct env *env);
 /* The key of the pending request, its first one; empty: it has none. */
 struct slice session_key(const struct session *s);
 must_check enum session_ran session_run(struct session *s, const struct env *env,

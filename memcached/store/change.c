@@ -294,41 +294,43 @@ static void
 renew(struct store *s, struct item *it, const struct store_value *value, uint64_t hash,
       uint64_t total, uint32_t now)
 {
-    uint64_t before = item_total_of(&s->conf, it);
-
-    if (before != total) {
-        slab_recharge(&s->slab, it->class_id, (uint32_t)before, (uint32_t)total);
-    }
-    lru_renew(s, it, value, hash, before, total, now);
+    lru_renew(s, it, value, hash, total, now);
     core_set_cas(s, it, 0);
     item_fill(it, value);
 }
 
+/* Memory for another item is taken under the stripe, too: neither what was found nor what it is
+ * among changes meanwhile, and nothing is looked up again. */
 enum store_status
 store_set(struct store *s, struct key key, const struct store_value *value, uint32_t now,
           uint8_t *class_id)
 {
-    static const struct store_put set = {.mode = STORE_SET};
     uint64_t hash = hash_of(s, key);
     uint64_t total = item_total(&s->conf, key.len, value->flags, value->len);
-    struct store_result result;
-    struct item *it;
+    struct item *old, *it;
 
     table_lock(&s->table, hash);
-    if (core_find(s, key, hash, now, &it) == STORE_OK &&
-        likely(can_renew(s, it, total))) {
-        *class_id = it->class_id;
-        renew(s, it, value, hash, total, now);
+    enum store_status found = core_find(s, key, hash, now, &old);
+    if (found == STORE_OK && likely(can_renew(s, old, total))) {
+        *class_id = old->class_id;
+        renew(s, old, value, hash, total, now);
         table_unlock(&s->table, hash);
         return STORE_OK;
     }
-    table_unlock(&s->table, hash);
     enum store_status status =
-        store_reserve(s, key, value->flags, value->exptime, value->len, now, &it);
+        item_create(s, key, value->flags, value->exptime, value->len, now, &it);
     if (status == STORE_OK) {
         *class_id = it->class_id;
         item_fill(it, value);
-        status = store_commit(s, it, &set, now, &result);
+        if (old != NULL) {
+            core_replace(s, old, it, 0, hash, now);
+        } else {
+            core_link(s, it, 0, hash, now);
+        }
+    }
+    table_unlock(&s->table, hash);
+    if (status == STORE_OK && old != NULL) {
+        item_unref(s, old);
     }
     return status;
 }

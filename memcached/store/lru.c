@@ -252,9 +252,10 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint64_t hash,
 
 void
 lru_renew(struct store *s, struct item *it, const struct store_value *value,
-          uint64_t hash, uint64_t before, uint64_t total, uint32_t now)
+          uint64_t hash, uint64_t total, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
+    uint64_t before = item_total_of(&s->conf, it);
     unsigned marks = item_marks(it);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
@@ -267,6 +268,7 @@ lru_renew(struct store *s, struct item *it, const struct store_value *value,
     item_set_marks(it, ITEM_LINKED);
     enter_list(c, it, policy_place(s, it, marks, hash, now), total);
     c->count.total_items++;
+    c->recharged += total - before;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 

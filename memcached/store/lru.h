@@ -91,7 +91,8 @@ struct lru_class {
     _Atomic uint64_t number;
     _Atomic uint64_t direct_reclaims; /* a counter; relaxed, without the lock */
     bool has_evicted;
-    uint32_t ghosts; /* that have been made; wraps */
+    uint32_t ghosts;    /* that have been made; wraps */
+    uint64_t recharged; /* bytes that items have become longer where they are; wraps */
     struct lru_counters count;
 };
 
@@ -136,10 +137,10 @@ void lru_unlink(struct store *s, struct item *it);
 /* lru_unlink(old) and lru_link(it). */
 void lru_replace(struct store *s, struct item *old, struct item *it, uint64_t hash,
                  uint32_t now);
-/* The item, of this hash and of `before` bytes, gets this value, of `total` bytes together with the item, but for its
+/* The item, of this hash, gets this value, of `total` bytes together with the item, but for its
  * bytes, and is linked as a new one is. It has no holder. */
 void lru_renew(struct store *s, struct item *it, const struct store_value *value,
-               uint64_t hash, uint64_t before, uint64_t total, uint32_t now);
+               uint64_t hash, uint64_t total, uint32_t now);
 /* For a store that is put together again: these items, linked with each other, are the list. */
 void lru_adopt(struct store *s, unsigned class_id, enum store_list list,
                struct item *head, struct item *tail, uint64_t number, uint64_t bytes);

@@ -341,7 +341,6 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
 
     must(class_id >= 1 && class_id <= sl->class_count);
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    must(c->requested_bytes >= requested);
     c->requested_bytes -= requested;
     if (unlikely(is_leaving(sl, it))) {
         put_out(sl, it);
@@ -354,14 +353,6 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
         c->free_list = it;
         c->free_count++;
     }
-    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-}
-
-void
-slab_recharge(struct slab *sl, unsigned class_id, uint32_t from, uint32_t to)
-{
-    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    sl->classes[class_id].requested_bytes += (uint64_t)to - from;
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
 }
 

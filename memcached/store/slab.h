@@ -30,6 +30,8 @@ struct slab_class {
     uint32_t page_room; /* entries that fit in pages */
     uint32_t
         cut_count; /* pages[0..cut_count) have been cut; `fresh` is in the last one */
+    /* As the chunks were taken and given back. What became longer or shorter in between is in
+     * lru_class.recharged, and only the sum of both is above 0. */
     uint64_t requested_bytes;
 };
 
@@ -74,11 +76,8 @@ unsigned slab_class_of(const struct slab *sl, uint64_t bytes);
 void *slab_take(struct slab *sl, unsigned class_id, uint32_t requested);
 /* The same, but the class does not grow. */
 void *slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested);
-/* Gives it back with the number it was accounted with. */
+/* Gives it back with the number that is accounted by now. */
 void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested);
-
-/* The number changes. */
-void slab_recharge(struct slab *sl, unsigned class_id, uint32_t from, uint32_t to);
 
 /* Pages of the pool are given back while more is charged. False: preallocated. */
 must_check bool slab_set_limit(struct slab *sl, uint64_t bytes);

@@ -101,6 +101,7 @@ static void
 lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out)
 {
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    out->requested_bytes += c->recharged;
     out->number = atomic_load_explicit(&c->number, memory_order_relaxed);
     out->item_bytes = bytes_of(c);
     for (unsigned i = 0; i < STORE_LISTS; i++) {

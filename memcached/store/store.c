@@ -146,18 +146,17 @@ describe_hit(struct store_hit *hit, const struct item *it, const struct item *pl
     hit->list = item_list_of(it);
 }
 
-/* A look at one key. */
+/* A look at one key with the lock. */
 struct look {
     enum store_status status;
-    struct peek peek;
-    struct store_hit hit;  /* when that is OK */
-    struct stripe *stripe; /* its lock is held; NULL: it is not */
-    struct item *item;     /* with the lock: what was found */
-    bool writes;           /* likewise: what the look has to note */
+    struct store_hit hit; /* when that is OK */
+    struct stripe *stripe;
+    struct item *item; /* what was found */
+    bool writes;       /* the look has something to note */
 };
 
-/* With the lock. Whether there is something to write is decided once: a flush may come meanwhile. */
-static __attribute__((noinline)) void
+/* Whether there is something to write is decided once: a flush may come meanwhile. */
+static void
 look_locked(struct store *s, const struct store_read *read, uint32_t now,
             struct look *look)
 {
@@ -180,7 +179,7 @@ look_locked(struct store *s, const struct store_read *read, uint32_t now,
     look->item = item;
 }
 
-static __attribute__((noinline)) void
+static void
 end_locked(struct store *s, const struct look *look, enum store_take taken, uint32_t now)
 {
     if (look->status == STORE_OK && likely(taken != STORE_TAKE_STOP)) {
@@ -197,31 +196,43 @@ end_locked(struct store *s, const struct look *look, enum store_take taken, uint
     PTHREAD_OK(pthread_mutex_unlock(&look->stripe->lock));
 }
 
-/* Without. False: it has to be with it. */
-static inline bool
-look_freely(const struct store *s, const struct store_read *read, uint32_t now,
-            struct look *look)
+static __attribute__((noinline)) enum store_take
+take_locked(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
+            store_take_fn *take, void *ctx)
 {
-    struct peek *p = &look->peek;
+    struct look look;
 
-    if (!peek_open(p, &s->table, read->hash) || !peek_find(p, read->key)) {
-        return false;
+    look_locked(s, read, now, &look);
+    enum store_take taken =
+        take(ctx, i, look.status, look.status == STORE_OK ? &look.hit : NULL);
+    end_locked(s, &look, taken, now);
+    return taken;
+}
+
+/* Without the lock. AGAIN, HOLD: it has to be with it. Nothing of it is known elsewhere, so that it need not be
+ * in memory. */
+static inline enum store_take
+take_freely(const struct store *s, const struct store_read *read, unsigned i,
+            uint32_t now, store_take_fn *take, void *ctx)
+{
+    struct peek p;
+    struct store_hit hit;
+
+    if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key)) {
+        return STORE_TAKE_AGAIN;
     }
-    look->stripe = NULL;
-    look->status = STORE_MISS;
-    if (p->it == NULL) {
-        return true;
+    if (p.it == NULL) {
+        return take(ctx, i, STORE_MISS, NULL);
     }
-    if (unlikely(!core_is_settled(s, &p->head, now) || p->head.layout & ITEM_CHAINED ||
-                 item_refs(&p->head) > STORE_REFS_MAX)) {
-        return false;
+    if (unlikely(!core_is_settled(s, &p.head, now) || p.head.layout & ITEM_CHAINED ||
+                 item_refs(&p.head) > STORE_REFS_MAX)) {
+        return STORE_TAKE_AGAIN;
     }
-    look->status = STORE_OK;
-    describe_hit(&look->hit, &p->head, p->it);
-    look->hit.item = NULL;
-    look->hit.seq = p->seq;
-    look->hit.seen = p->seen;
-    return true;
+    describe_hit(&hit, &p.head, p.it);
+    hit.item = NULL;
+    hit.seq = p.seq;
+    hit.seen = p.seen;
+    return take(ctx, i, STORE_OK, &hit);
 }
 
 unsigned
@@ -235,26 +246,14 @@ store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
             __builtin_prefetch(table_bucket(&s->table, reads[i].hash));
         }
     }
-    bool has_lock = false;
-    for (unsigned i = 0; i < n;) {
-        struct look look;
-        if (has_lock || unlikely(!look_freely(s, &reads[i], now, &look))) {
-            look_locked(s, &reads[i], now, &look);
-            has_lock = true;
-        }
-        enum store_take taken =
-            take(ctx, i, look.status, look.status == STORE_OK ? &look.hit : NULL);
-        if (unlikely(has_lock)) {
-            end_locked(s, &look, taken, now);
-        } else if (unlikely(taken == STORE_TAKE_AGAIN || taken == STORE_TAKE_HOLD)) {
-            has_lock = true; /* the same again */
-            continue;
+    for (unsigned i = 0; i < n; i++) {
+        enum store_take taken = take_freely(s, &reads[i], i, now, take, ctx);
+        if (unlikely(taken == STORE_TAKE_AGAIN || taken == STORE_TAKE_HOLD)) {
+            taken = take_locked(s, &reads[i], i, now, take, ctx);
         }
         if (unlikely(taken != STORE_TAKEN)) {
             return i + (taken == STORE_TAKE_HOLD);
         }
-        has_lock = false;
-        i++;
     }
     return n;
 }

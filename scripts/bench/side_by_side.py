@@ -100,18 +100,19 @@ class Server:
         self.name = name
         self.port = port
         self.path = path
+        self.patience = patience
         self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CPU if cpus is None else cpus)] + argv,
                                         stdin=subprocess.DEVNULL, stdout=self.said,
                                         stderr=subprocess.STDOUT)
         try:
-            self.await_start(argv, patience, pause)
+            self.await_start(argv, pause)
         except BaseException:  # also when this program is told to end
             self.stop()
             raise
 
-    def await_start(self, argv, patience, pause):
-        deadline = time.monotonic() + patience
+    def await_start(self, argv, pause):
+        deadline = time.monotonic() + self.patience
         while True:
             try:
                 self.connect()
@@ -155,7 +156,7 @@ class Server:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(10)
+                self.process.wait(self.patience)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -243,6 +244,12 @@ class Bench:
             subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-std=gnu11", "-pthread", "-o", program,
                             os.path.join(TOP, f"scripts/bench/{name}.c"), "-lm"], check=True)
         return program
+
+    def preload(self, name):
+        """The library of t/preload/NAME.c."""
+        path = f"t/preload/{name}.so"
+        subprocess.run(["make", "-s", path], cwd=self.build, stdout=subprocess.DEVNULL, check=True)
+        return os.path.join(self.build, path)
 
     def start_floor(self, is_unix=False):
         path = os.path.join(self.work, "socket") if is_unix else None

@@ -281,7 +281,8 @@ audit_memory(struct audit *a)
         struct slab_class *c = &sl->classes[id];
 
         audit_free(a, id);
-        must(c->requested_bytes == a->requested[id]);
+        must(c->requested_bytes + a->store->lru.classes[id].recharged ==
+             a->requested[id]);
         must(slab_free_chunks(sl, id) + a->used[id] ==
              (uint64_t)c->page_count * c->chunks_per_page);
         charged += c->page_count * (sl->whole_pages

@@ -57,11 +57,19 @@ requests_of(const struct plain_served *served)
     return served->gets.requests + served->sets.requests;
 }
 
+/* Where requests are read. */
+static bool
+is_plain(void)
+{
+    static const struct turn turn = {.lane = CLASS_SMALL};
+    return pump_is_plain(&c.pump, &turn);
+}
+
 /* In a turn of its own, when nothing else is ready. */
 static struct plain_served
 serve_in(struct turn *turn, const char *text, size_t len)
 {
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(pump_is_plain(&c.pump, turn));
     memcpy(space.in, text, len);
     struct plain_served served = pump_serve_plain(&c.pump, &space, len, turn);
     ck_assert_uint_eq(turn->requests + requests_of(&served), 20);
@@ -338,15 +346,15 @@ END_TEST
 
 START_TEST(half_a_request_is_not_plain)
 {
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(is_plain());
     client_says(&c, "get");
     client_ready(&c);
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     client_says(&c, " a\r\n");
     client_ready(&c);
-    ck_assert(!pump_is_plain(&c.pump)); /* its buffer is still there */
+    ck_assert(!is_plain()); /* its buffer is still there */
     buf_park(&c.pump.in, &sim.core.pool);
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(is_plain());
 }
 END_TEST
 
@@ -369,7 +377,7 @@ START_TEST(tokens_of_the_lease_are_taken)
 {
     struct limiter_worker *limits = &sim.core.admission.limits;
     limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1000000, 1000}, sim_now);
-    ck_assert(pump_is_plain(&c.pump)); /* and has a lease for it */
+    ck_assert(is_plain()); /* and has a lease for it */
     uint64_t leased = limits->total.lease.tokens;
     uint64_t admitted = limits->ctr[CLASS_SMALL].admitted;
     ck_assert_uint_gt(leased, 20);
@@ -387,19 +395,19 @@ START_TEST(without_tokens_each_asks)
 {
     struct limiter_worker *limits = &sim.core.admission.limits;
     limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1000000, 1000}, sim_now);
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(is_plain());
     limits->waiting = 1; /* others come first */
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     limits->waiting = 0;
     limiter_set_class(&sim.shared.limiter, CLASS_SMALL,
                       (struct limiter_rule){1000000, 100}, sim_now);
-    ck_assert(!pump_is_plain(&c.pump)); /* two limits are to be asked */
+    ck_assert(!is_plain()); /* two limits are to be asked */
     limiter_set_class(&sim.shared.limiter, CLASS_SMALL, (struct limiter_rule){0, 0},
                       sim_now);
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(is_plain());
     limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1, 1}, sim_now);
     ck_assert_uint_eq(serve_gets(5), 1);
-    ck_assert(!pump_is_plain(&c.pump)); /* the next token is a second away */
+    ck_assert(!is_plain()); /* the next token is a second away */
 }
 END_TEST
 
@@ -412,15 +420,15 @@ START_TEST(an_slo_counts_and_measures)
     core_wake(&sim.core);
     ck_assert(admission_wants_delay(&sim.core)); /* the first is measured */
     buf_park(&c.pump.in, &sim.core.pool);
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(is_plain());
     uint64_t asked = slo->asked[CLASS_SMALL];
     ck_assert_uint_eq(serve_gets(5), 5);
     ck_assert_uint_eq(slo->asked[CLASS_SMALL], asked + 5);
     slo->skipped = SLO_SAMPLE_EVERY - 1;
-    ck_assert(!pump_is_plain(&c.pump)); /* the next read is measured */
+    ck_assert(!is_plain()); /* the next read is measured */
     slo->skipped = 0;
     slo->is_neutral = false;
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
 }
 END_TEST
 
@@ -428,27 +436,151 @@ START_TEST(policies_want_to_see_all)
 {
     struct core *k = &sim.core;
     atomic_store(&sim.shared.limiter.is_on, true);
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     atomic_store(&sim.shared.limiter.is_on, false);
     k->latency.followed = &c.pump;
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     k->latency.followed = NULL;
     k->env.looks_closer = true;
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     k->env.looks_closer = false;
     k->is_draining = true;
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     k->is_draining = false;
     k->budget.bytes = 1;
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     k->budget.bytes = 0;
     atomic_store(&sim.shared.reads_keys, true);
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     atomic_store(&sim.shared.reads_keys, false);
     c.pump.session.declared = 1;
-    ck_assert(!pump_is_plain(&c.pump));
+    ck_assert(!is_plain());
     c.pump.session.declared = 0;
-    ck_assert(pump_is_plain(&c.pump));
+    ck_assert(is_plain());
+}
+END_TEST
+
+/* ---- gets of many keys ----------------------------------------------------------------- */
+
+/* In a turn of bulk work that has so much time left. */
+static struct plain_served
+serve_in_bulk(const char *text, size_t len, nsec_t ns)
+{
+    core_read_clock(&sim.core);
+    struct turn turn = {.lane = CLASS_BULK, .requests = 20, .deadline = sim_now + ns};
+    ck_assert(pump_is_plain(&c.pump, &turn));
+    memcpy(space.in, text, len);
+    struct plain_served served = pump_serve_plain(&c.pump, &space, len, &turn);
+    ck_assert_uint_eq(turn.requests + requests_of(&served) + served.is_open, 20);
+    ck_assert_int_eq(c.pump.work.ticket.is_admitted, served.is_open);
+    text_add(&c.sent, space.out, served.made);
+    return served;
+}
+
+/* And what is left of it in the next ones. */
+static void
+serve_bulk(const char *text, size_t len, nsec_t ns)
+{
+    struct plain_served served = serve_in_bulk(text, len, ns);
+    ck_assert(!served.is_open || session_open_get(&c.pump.session, &sim.core.env));
+    text_add(&c.input, text + served.consumed, len - served.consumed);
+    queue_put(&sim.core, &c.pump.work, CLASS_BULK);
+    sim_settle(&sim);
+}
+
+/* "get word word ...\r\n" */
+static void
+add_line(struct text *text, const char *word, unsigned n)
+{
+    text_add(text, "get", 3);
+    while (n-- > 0) {
+        text_add(text, " ", 1);
+        text_add(text, word, strlen(word));
+    }
+    text_add(text, "\r\n", 2);
+}
+
+/* A line of so many words, one of another kind in the place of its 20th, and something behind it. */
+static const struct {
+    const char *word;
+    unsigned words;
+    const char *other, *behind;
+    unsigned requests, keys; /* answered, the latter of a line that is open */
+} bulk_rows[] = {
+    {"x", GETS_KEYS + 1, "", "", 1, 0},
+    {"x", GETS_KEYS, "", "", 0, 0},
+    {"x", GETS_LINE_KEYS, "", "", 1, 0},
+    {"x", GETS_LINE_KEYS + 1, "", "", 0, 0},
+    {"a", 40, "b", "get a\r\n", 1, 0},
+    {"x", 40, "", "set n 0 0 1\r\nx\r\n", 1, 0},
+    {"x", 40, "", "get a", 1, 0},
+    {"x", 40, "lent", "get a\r\n", 0, 19},
+    {"lent", 40, "x", "", 0, 0},
+    {"x", 40, "late", "", 0, 19},
+    {"copied", 40, "copied", "", 0, sizeof space.out / GETS_COPY_MAX},
+    {"x", 40, "a\tb", "", 0, 0},
+    {"x", 40, "a\rb", "", 0, 0},
+    {"x", 40, "a  b", "", 0, 0},
+    {"x", 40, "a ", "", 0, 0},
+    {"x", 40, "{250k}", "", 1, 0},
+    {"x", 40, "{251k}", "", 0, 0},
+};
+
+START_TEST(what_is_taken_in_bulk)
+{
+    struct text text = {0};
+    unsigned words = bulk_rows[_i].words;
+    bool has_other = *bulk_rows[_i].other != '\0';
+    size_t word = 1 + strlen(bulk_rows[_i].word);
+    add_line(&text, bulk_rows[_i].word, has_other ? 19 : words);
+    if (has_other) {
+        text.len -= 2;
+        text_add(&text, " ", 1);
+        text_expand(&text, bulk_rows[_i].other);
+        for (unsigned i = 20; i < words; i++) {
+            text_add(&text, " ", 1);
+            text_add(&text, bulk_rows[_i].word, word - 1);
+        }
+        text_add(&text, "\r\n", 2);
+    }
+    size_t line = text.len;
+    text_add(&text, bulk_rows[_i].behind, strlen(bulk_rows[_i].behind));
+    struct plain_served served = serve_in_bulk(text.p, text.len, NSEC_PER_SEC);
+    unsigned keys = bulk_rows[_i].keys;
+    ck_assert_uint_eq(requests_of(&served), bulk_rows[_i].requests);
+    ck_assert_uint_eq(served.consumed, bulk_rows[_i].requests > 0 ? line
+                                       : keys > 0                 ? 3 + keys * word
+                                                                  : 0);
+    ck_assert_int_eq(served.is_open, keys > 0);
+    ck_assert(!served.is_late);
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_BULK].served),
+                      1 + bulk_rows[_i].requests);
+    text_free(&text);
+}
+END_TEST
+
+/* When time is up the rest waits, of a line or of what came with it. */
+START_TEST(long_lines_end_with_the_turn)
+{
+    struct text text = {0};
+    add_line(&text, "x", 40);
+    add_line(&text, "x", 40);
+    struct plain_served served = serve_in_bulk(text.p, text.len, 0);
+    ck_assert(served.is_open && served.is_late);
+    ck_assert_uint_eq(served.consumed, 3 + GETS_KEYS * 2);
+    ck_assert_uint_eq(served.made, 0);
+    ck_assert(session_open_get(&c.pump.session, &sim.core.env));
+    text_add(&c.input, text.p + served.consumed, text.len - served.consumed);
+    queue_put(&sim.core, &c.pump.work, CLASS_BULK);
+    sim_settle(&sim);
+    expect(sent_is(&c, "END\r\nEND\r\n"));
+    ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_BULK].served), 1 + 2);
+    buf_park(&c.pump.in, &sim.core.pool);
+
+    served = serve_in_bulk(text.p, text.len, 4 * NSEC_PER_USEC);
+    ck_assert(!served.is_open && served.is_late);
+    ck_assert_uint_eq(served.consumed, text.len / 2);
+    text_free(&text);
 }
 END_TEST
 
@@ -493,18 +625,25 @@ struct outcome {
         bytes; /* of all classes: of which one a request is, its turn decides */
 };
 
+/* How a script is served: in a turn of bulk work that has so many nanoseconds left, or */
+enum { STEP_BY_STEP = INT32_MAX - 1, WHERE_IT_IS_READ };
+
 static struct outcome
-outcome_of(const struct text *script, bool is_plain)
+outcome_of(const struct text *script, nsec_t how)
 {
     struct outcome o;
     begin();
-    if (is_plain) {
-        (void)serve_plainly("get a\r\n", 7); /* nothing is left from there */
-    } else {
+    if (how == STEP_BY_STEP) {
         serve("get a\r\n", 7, false);
         buf_park(&c.pump.in, &sim.core.pool);
+    } else {
+        (void)serve_plainly("get a\r\n", 7); /* nothing is left from there */
     }
-    serve(script->p, script->len, is_plain);
+    if (how < STEP_BY_STEP) {
+        serve_bulk(script->p, script->len, how);
+    } else {
+        serve(script->p, script->len, how == WHERE_IT_IS_READ);
+    }
     o.sent = c.sent;
     c.sent = (struct text){0};
     o.ctr = sim.ctr;
@@ -518,6 +657,18 @@ outcome_of(const struct text *script, bool is_plain)
     return o;
 }
 
+static void
+expect_same(struct outcome *plain, struct outcome *steps)
+{
+    expect(plain->sent.len == steps->sent.len &&
+           memcmp(plain->sent.p, steps->sent.p, steps->sent.len) == 0);
+    expect(memcmp(&plain->ctr, &steps->ctr, sizeof plain->ctr) == 0);
+    ck_assert_uint_eq(plain->served, steps->served);
+    ck_assert_uint_eq(plain->bytes, steps->bytes);
+    text_free(&plain->sent);
+    text_free(&steps->sent);
+}
+
 START_TEST(same_as_step_by_step)
 {
     struct rng rng;
@@ -528,17 +679,64 @@ START_TEST(same_as_step_by_step)
             const char *line = lines[rng_below(&rng, ROWS(lines))];
             text_add(&script, line, strlen(line));
         }
-        struct outcome plain = outcome_of(&script, true);
-        struct outcome steps = outcome_of(&script, false);
-        expect(plain.sent.len == steps.sent.len &&
-               memcmp(plain.sent.p, steps.sent.p, steps.sent.len) == 0);
-        expect(memcmp(&plain.ctr, &steps.ctr, sizeof plain.ctr) == 0);
-        ck_assert_uint_eq(plain.served, steps.served);
-        ck_assert_uint_eq(plain.bytes, steps.bytes);
-        text_free(&plain.sent);
-        text_free(&steps.sent);
+        struct outcome plain = outcome_of(&script, WHERE_IT_IS_READ);
+        struct outcome steps = outcome_of(&script, STEP_BY_STEP);
+        expect_same(&plain, &steps);
         text_free(&script);
     }
+}
+END_TEST
+
+/* Whatever the line holds, and whenever its turn ends. */
+START_TEST(long_lines_as_step_by_step)
+{
+    static const char *const words[] = {"a",    "b",    "missing", "copied", "a", "b",
+                                        "lent", "gone", "late",    "a  b",   "a", "b",
+                                        "a\rb", "b",    "a",       "x\ty"};
+    struct rng rng;
+    rng_init(&rng, 43, (uint64_t)_i);
+    for (unsigned n = 0; n < SCRIPTS / 10; n++) {
+        struct text script = {0};
+        uint64_t kinds = 4 + rng_below(&rng, ROWS(words) - 3);
+        for (uint64_t left = 1 + rng_below(&rng, 4); left > 0; left--) {
+            text_add(&script, "get", 3);
+            for (uint64_t keys = 10 + rng_below(&rng, 90); keys > 0; keys--) {
+                const char *word = words[rng_below(&rng, kinds)];
+                text_add(&script, " ", 1);
+                text_add(&script, word, strlen(word));
+            }
+            text_add(&script, "\r\n", 2);
+        }
+        struct outcome plain = outcome_of(&script, rng_below(&rng, 20) * NSEC_PER_USEC);
+        struct outcome steps = outcome_of(&script, STEP_BY_STEP);
+        expect_same(&plain, &steps);
+        text_free(&script);
+    }
+}
+END_TEST
+
+/* Wherever a read ends. */
+START_TEST(long_lines_cut_at_every_byte)
+{
+    struct text script = {0};
+    add_line(&script, "a", 20);
+    add_line(&script, "b", 70);
+    add_line(&script, "missing", 17);
+    begin();
+    serve(script.p, script.len, false);
+    struct text whole = c.sent;
+    c.sent = (struct text){0};
+    end();
+    for (size_t cut = 1; cut < script.len; cut++) {
+        begin();
+        serve_bulk(script.p, cut, cut % 8 * NSEC_PER_USEC);
+        buf_park(&c.pump.in, &sim.core.pool);
+        serve(script.p + cut, script.len - cut, false);
+        expect(c.sent.len == whole.len && memcmp(c.sent.p, whole.p, whole.len) == 0);
+        end();
+    }
+    text_free(&whole);
+    text_free(&script);
 }
 END_TEST
 
@@ -557,7 +755,7 @@ START_TEST(cut_at_every_byte)
         begin();
         serve(script, cut, true);
         buf_park(&c.pump.in, &sim.core.pool);
-        serve(script + cut, sizeof script - 1 - cut, pump_is_plain(&c.pump));
+        serve(script + cut, sizeof script - 1 - cut, is_plain());
         expect(c.sent.len == whole.len && memcmp(c.sent.p, whole.p, whole.len) == 0);
         end();
     }
@@ -586,11 +784,15 @@ main(void)
     tcase_add_test(tc, without_tokens_each_asks);
     tcase_add_test(tc, an_slo_counts_and_measures);
     tcase_add_test(tc, policies_want_to_see_all);
+    tcase_add_loop_test(tc, what_is_taken_in_bulk, 0, ROWS(bulk_rows));
+    tcase_add_test(tc, long_lines_end_with_the_turn);
     suite_add_tcase(suite, tc);
     tc = tcase_create("same");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_loop_test(tc, same_as_step_by_step, 0, 10);
     tcase_add_test(tc, cut_at_every_byte);
+    tcase_add_loop_test(tc, long_lines_as_step_by_step, 0, 10);
+    tcase_add_test(tc, long_lines_cut_at_every_byte);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -122,6 +122,46 @@ TEST(another_class_is_another_place)
     ck_assert(has(s, "k", "two", NOW));
 }
 
+static uint64_t
+seq_of(const char *key)
+{
+    struct key k = key_of(key);
+    return atomic_load(
+        &table_stripe(&s->table, table_hash(&s->table, k.p, k.len))->seq.number);
+}
+
+/* New, longer where it is, and in another class. */
+TEST(takes_its_stripe_once)
+{
+    char text[400];
+    memset(text, 'x', sizeof text);
+    const size_t lengths[] = {1, 2, sizeof text};
+    for (unsigned i = 0; i < ROWS(lengths); i++) {
+        uint64_t before = seq_of("k");
+        expect_ok(set_in(s, "k", text, lengths[i], 0, STORE_NEVER, NOW));
+        ck_assert_uint_eq(seq_of("k"), before + 2);
+    }
+}
+
+/* Of what is overwritten where it is, the slab allocator knows nothing. */
+TEST(overwriting_takes_no_chunk)
+{
+    pthread_mutexattr_t attr;
+    PTHREAD_OK(pthread_mutexattr_init(&attr));
+    PTHREAD_OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK));
+    conf.lock_attr = &attr;
+    reopen();
+    set("one", NOW);
+    PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
+    set("longer", NOW);
+    set("", NOW);
+    PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
+    ck_assert_uint_eq(class_of(s, item_class(place(NOW)), NOW).requested_bytes,
+                      item_accounted(s, place(NOW)));
+    drop("k", NOW);
+    PTHREAD_OK(pthread_mutexattr_destroy(&attr));
+}
+
 TEST(a_chained_item_is_replaced)
 {
     size_t len = MIB - 200;
