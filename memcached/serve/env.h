@@ -42,7 +42,7 @@ struct serve_ctr {
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
-    struct serve_slab_ctr slab[STORE_CLASSES];
+    struct serve_slab_ctr slab[STORE_SLOTS]; /* of owners but 0, what finds items only */
 };
 
 /* How far an answer that is made in pieces has got. `at` is 0 at first; both belong to

@@ -120,7 +120,7 @@ miss(const struct req *req, const struct env *env, struct chain *out,
 static void
 count_hit(const struct req *req, const struct env *env, const struct item *item)
 {
-    struct serve_slab_ctr *slab = &env->ctr->slab[item_class(item)];
+    struct serve_slab_ctr *slab = &env->ctr->slab[item_slot(item)];
     if (meta_has(req, 'T')) {
         ctr_add(&env->ctr->cmd_touch, 1);
         ctr_add(&slab->touch_hits, 1);

@@ -73,8 +73,13 @@ create_joined(struct store *s, const struct item *old, const struct item *additi
     if (len > UINT32_MAX) {
         return STORE_TOO_LARGE;
     }
-    return item_create(s, item_key_of(old), old->client_flags, item_exptime(old),
-                       (uint32_t)len, now, joined);
+    enum store_status status = item_create(s, item_key_of(old), old->client_flags,
+                                           item_exptime(old), (uint32_t)len, now, joined);
+
+    if (status == STORE_OK) {
+        (*joined)->owner = old->owner;
+    }
+    return status;
 }
 
 /* Copies old + addition, or addition + old. */
@@ -279,27 +284,33 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     return status;
 }
 
-/* Whether a plain item without marks of its own may become one of `total` bytes where it is. Where
- * nothing is evicted (-M), a set needs memory of its own, as it always did. */
+/* Whether a plain item without marks of its own may become one of `total` bytes and of this owner
+ * where it is, in this class. Where nothing is evicted (-M), a set needs memory of its own, as it
+ * always did. */
 static bool
-can_renew(const struct store *s, const struct item *it, uint64_t total)
+can_renew(const struct store *s, const struct item *it, uint64_t total, unsigned owner,
+          unsigned *class_id)
 {
-    return s->conf.can_evict && (it->layout & ~ITEM_HAS_CAS) == ITEM_KNOWN &&
-           item_refs(it) == 1 && total <= s->slab.chunk_max &&
-           slab_class_of(&s->slab, total) == it->class_id && !sizes_is_on(&s->sizes);
+    if (!s->conf.can_evict || (it->layout & ~ITEM_HAS_CAS) != ITEM_KNOWN ||
+        item_refs(it) != 1 || total > s->slab.chunk_max || sizes_is_on(&s->sizes) ||
+        it->owner != owner) {
+        return false;
+    }
+    *class_id = slab_class_of(&s->slab, total);
+    return *class_id == it->class_id;
 }
 
 /* The stripe is held: to the others it is as if a new item had come in its place. */
 static void
-renew(struct store *s, struct item *it, const struct store_value *value, uint64_t hash,
-      uint64_t total, uint32_t now)
+renew(struct store *s, struct item *it, unsigned class_id,
+      const struct store_value *value, uint64_t hash, uint64_t total, uint32_t now)
 {
     uint64_t before = item_total_of(&s->conf, it);
 
     if (before != total) {
-        slab_recharge(&s->slab, it->class_id, (uint32_t)before, (uint32_t)total);
+        slab_recharge(&s->slab, class_id, (uint32_t)before, (uint32_t)total);
     }
-    lru_renew(s, it, value, hash, before, total, now);
+    lru_renew(s, it, class_id, value, hash, before, total, now);
     core_set_cas(s, it, 0);
     item_fill(it, value);
 }
@@ -313,12 +324,13 @@ store_set(struct store *s, struct key key, const struct store_value *value, uint
     uint64_t total = item_total(&s->conf, key.len, value->flags, value->len);
     struct store_result result;
     struct item *it;
+    unsigned id;
 
     table_lock(&s->table, hash);
     if (core_find(s, key, hash, now, &it) == STORE_OK &&
-        likely(can_renew(s, it, total))) {
-        *class_id = it->class_id;
-        renew(s, it, value, hash, total, now);
+        likely(can_renew(s, it, total, value->owner, &id))) {
+        *class_id = (uint8_t)id;
+        renew(s, it, id, value, hash, total, now);
         table_unlock(&s->table, hash);
         return STORE_OK;
     }
@@ -328,6 +340,7 @@ store_set(struct store *s, struct key key, const struct store_value *value, uint
     if (status == STORE_OK) {
         *class_id = it->class_id;
         item_fill(it, value);
+        item_set_owner(it, value->owner);
         status = store_commit(s, it, &set, now, &result);
     }
     return status;
@@ -351,6 +364,7 @@ empty_item(struct store *s, const struct store_cut *cut, uint64_t hash, uint32_t
         return STORE_NO_MEMORY;
     }
     item_terminate(empty);
+    empty->owner = it->owner;
     if (item_has_binary_key(it)) {
         item_mark_binary_key(empty);
     }
@@ -461,8 +475,8 @@ parse_value(const struct item *it, uint64_t *value)
 
 static enum store_status
 create_number(struct store *s, struct key key, const struct number *number,
-              uint32_t flags, uint32_t exptime, bool is_binary_key, uint32_t now,
-              struct item **item)
+              uint32_t flags, uint32_t exptime, bool is_binary_key, unsigned owner,
+              uint32_t now, struct item **item)
 {
     char *p;
 
@@ -473,6 +487,7 @@ create_number(struct store *s, struct key key, const struct number *number,
     (void)item_space(*item, 0, &p);
     memcpy(p, number->text, number->digits);
     item_terminate(*item);
+    (*item)->owner = owner % STORE_OWNERS;
     if (is_binary_key) {
         item_mark_binary_key(*item);
     }
@@ -496,7 +511,7 @@ replace_number(struct store *s, struct item *old, const struct number *number,
 {
     enum store_status status =
         create_number(s, item_key_of(old), number, old->client_flags, item_exptime(old),
-                      item_has_binary_key(old), now, item);
+                      item_has_binary_key(old), old->owner, now, item);
 
     if (status != STORE_OK) {
         return status;
@@ -556,7 +571,7 @@ start_number(struct store *s, struct key key, const struct store_sum *sum, uint6
 
     number->digits = num_put_u64(number->text, sum->initial);
     enum store_status status = create_number(s, key, number, 0, sum->create_exptime,
-                                             sum->is_binary_key, now, &it);
+                                             sum->is_binary_key, sum->owner, now, &it);
     if (status == STORE_OK) {
         core_link(s, it, sum->new_cas, hash, now);
         report(result, s, it);
