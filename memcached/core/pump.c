@@ -332,6 +332,7 @@ pump_run(struct pump *p, struct turn *turn)
      * history foretells it only of clients that ask for nothing else. */
     bool may_be_late = class_is_inline(turn->lane) && !p->is_class_declared && !is_next;
     turn->has_run = true;
+    p->core->env.owner = class_owner(class);
     struct session_limits limits = {
         .keys = KEYS_PER_RUN,
         .out_bytes = p->out_most,

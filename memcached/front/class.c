@@ -132,6 +132,7 @@ show_class(struct stats *st, struct sink *sink, enum req_class class, struct his
     put(sink, class, "overdue", sum_of(st, class, OF_CLASS(overdue)));
     put_hist(st, sink, class, "wait", OF_CLASS(wait), sum);
     put_hist(st, sink, class, "service", OF_CLASS(service), sum);
+    class_memory_show(st, class, sink);
 }
 
 static enum reply

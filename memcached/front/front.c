@@ -17,11 +17,11 @@
 /* Rows of one section of the help, sub-commands of "qos" and lines of "stats qos" are in this
  * order, and fronts settle in it. */
 static const struct front *const fronts[] = {
-    &front_server,  &front_limit,  &front_slo,     &front_headroom, &front_threads,
-    &front_network, &front_steer,  &front_memory,  &front_lru,      &front_items,
-    &front_auth,    &front_tls,    &front_pin,     &front_class,    &front_fair,
-    &front_latency, &front_udp,    &front_process, &front_config,   &front_doctor,
-    &front_admin,   &front_compat,
+    &front_server,  &front_limit,   &front_slo,    &front_headroom, &front_threads,
+    &front_network, &front_steer,   &front_memory, &front_lru,      &front_items,
+    &front_auth,    &front_tls,     &front_pin,    &front_class,    &front_class_memory,
+    &front_fair,    &front_latency, &front_udp,    &front_process,  &front_config,
+    &front_doctor,  &front_admin,   &front_compat,
 };
 
 #define FRONTS (sizeof fronts / sizeof fronts[0])

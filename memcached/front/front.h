@@ -112,9 +112,10 @@ struct front {
 };
 
 extern const struct front front_server, front_limit, front_slo, front_headroom,
-    front_threads, front_steer, front_pin, front_class, front_fair, front_latency,
-    front_udp, front_network, front_memory, front_lru, front_items, front_auth, front_tls,
-    front_process, front_config, front_doctor, front_admin, front_compat;
+    front_threads, front_steer, front_pin, front_class, front_class_memory, front_fair,
+    front_latency, front_udp, front_network, front_memory, front_lru, front_items,
+    front_auth, front_tls, front_process, front_config, front_doctor, front_admin,
+    front_compat;
 
 /* ---- the tables made of them ---------------------------------------------------------- */
 
@@ -158,6 +159,8 @@ struct limit_counts {
 };
 /* Of all classes. */
 struct limit_counts limit_counts(const struct stats *st);
+/* What a class has of the memory: lines of "stats classes". */
+void class_memory_show(struct stats *st, enum req_class class, struct sink *sink);
 uint64_t slo_shed(const struct stats *st);
 /* The share of requests that the targets let through now. */
 double slo_level_pct(const struct stats *st);

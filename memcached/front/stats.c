@@ -101,7 +101,9 @@ stats_sum_class(const struct stats *st, unsigned class_id)
 {
     struct stats_sum sum = {0};
     for (unsigned i = 0; i < st->worker_count; i++) {
-        add_slab(&sum, &st->workers[i].ctr.slab[class_id]);
+        for (unsigned o = 0; o < STORE_OWNERS; o++) {
+            add_slab(&sum, &st->workers[i].ctr.slab[STORE_SLOT(class_id, o)]);
+        }
     }
     return sum;
 }
@@ -111,10 +113,12 @@ sum_parts(const struct stats *st, unsigned class_id)
 {
     struct stats_parts sum = {.sets = 0};
     for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct serve_slab_ctr *slab = &st->workers[i].ctr.slab[class_id];
-        sum.sets += ctr_get(&slab->cmd_set[false]);
-        for (unsigned list = 0; list < STORE_LISTS; list++) {
-            sum.hits[list] += ctr_get(&slab->get_hits[list]);
+        const struct serve_slab_ctr *slab = st->workers[i].ctr.slab;
+        sum.sets += ctr_get(&slab[class_id].cmd_set[false]);
+        for (unsigned o = 0; o < STORE_OWNERS; o++) {
+            for (unsigned list = 0; list < STORE_LISTS; list++) {
+                sum.hits[list] += ctr_get(&slab[STORE_SLOT(class_id, o)].get_hits[list]);
+            }
         }
     }
     return sum;
@@ -142,8 +146,8 @@ sum_all(const struct stats *st)
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
-        for (unsigned c = 0; c < STORE_CLASSES; c++) {
-            add_slab(&sum, &ctr->slab[c]);
+        for (unsigned slot = 0; slot < STORE_SLOTS; slot++) {
+            add_slab(&sum, &ctr->slab[slot]);
         }
     }
     return sum;

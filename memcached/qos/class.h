@@ -69,6 +69,15 @@ class_lane(enum req_class c, bool is_long)
     return is_long ? CLASS_CONTROL : c > CLASS_SMALL ? c : CLASS_SMALL;
 }
 
+/* What a class stores is of one owner of memory (store/store.h): 0, what nothing is declared of.
+ * Control commands store nothing. */
+#define CLASS_OWNERS 4
+static inline uint8_t
+class_owner(enum req_class c)
+{
+    return (c - CLASS_WRITE) % CLASS_OWNERS;
+}
+
 struct class_shares {
     unsigned per_mille[CLASS_COUNT]; /* of the deferred classes */
 };

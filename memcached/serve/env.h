@@ -42,7 +42,7 @@ struct serve_ctr {
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
-    struct serve_slab_ctr slab[STORE_CLASSES];
+    struct serve_slab_ctr slab[STORE_SLOTS]; /* of owners but 0, what finds items only */
 };
 
 /* How far an answer that is made in pieces has got. `at` is 0 at first; both belong to
@@ -90,6 +90,7 @@ struct serve_conf {
     bool allows_debug; /* debugtime, debugitem */
     bool allows_watch;
     bool allows_dump;
+    uint8_t plain_owner; /* of items that plain_serve stores */
     struct maint *maint; /* NULL: no thread in the background; serve/maint.h */
     struct auth *auth;   /* NULL: not required; serve/auth.h */
 };
@@ -105,6 +106,7 @@ struct env {
     struct serve_ctr *ctr;
     struct chain_env chain;    /* release gives item references back to the store */
     int client_fd;             /* whose request runs: what the live log calls it */
+    uint8_t owner;             /* of what it stores: the share of memory that it uses */
     struct watch *watch;       /* NULL: there is no live log */
     struct watch_ring *log;    /* of this thread, NULL: no watcher; serve/key_event.h */
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */

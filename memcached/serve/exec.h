@@ -59,7 +59,7 @@ must_check enum session_ran exec_store_end(struct session *s, const struct env *
                                            struct chain *out);
 /* A set without a watcher, whose value is here as a whole: its CR LF has been looked at. */
 must_check enum reply exec_set(const struct env *env, const struct ascii_set *set,
-                               const char *value);
+                               const char *value, uint8_t owner);
 must_check enum session_ran exec_arith(struct session *s, const struct env *env,
                                        struct chain *out);
 must_check enum session_ran exec_touch(struct session *s, const struct env *env,

@@ -27,7 +27,8 @@ reply_number(const struct session *s, const struct env *env, struct chain *out,
 static struct store_sum
 sum_of(const struct req *req, const struct env *env)
 {
-    struct store_sum sum = {.increments = req->verb == VERB_INCR, .delta = req->number};
+    struct store_sum sum = {
+        .increments = req->verb == VERB_INCR, .owner = env->owner, .delta = req->number};
     if (req->protocol == PROTOCOL_BINARY) {
         sum.has_compare = req->compare != 0;
         sum.compare = req->compare;

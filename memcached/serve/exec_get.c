@@ -43,7 +43,7 @@ look_up(const struct req *req, const struct env *env, struct slice word)
         ctr_add(&ctr->cmd_touch, 1);
     }
     if (status == STORE_OK) {
-        struct serve_slab_ctr *slab = &ctr->slab[item_class(item)];
+        struct serve_slab_ctr *slab = &ctr->slab[item_slot(item)];
         PROBE(command__get, env->client_fd, key.p, key.len, item_value_len(item),
               item_cas(item));
         ctr_add(touches ? &slab->touch_hits : &slab->get_hits[item_list(item)], 1);

@@ -99,6 +99,7 @@ look_of(const struct req *req, const struct env *env)
         .exptime = exec_exptime(env, req->exptime),
         .creates = meta_has(req, 'N'),
         .is_binary_key = meta_has(req, 'b'),
+        .owner = env->owner,
         .create_exptime = create_exptime_of(req, env),
         .new_cas = req->meta.new_cas,
         .takes_stale = true,
@@ -120,7 +121,7 @@ miss(const struct req *req, const struct env *env, struct chain *out,
 static void
 count_hit(const struct req *req, const struct env *env, const struct item *item)
 {
-    struct serve_slab_ctr *slab = &env->ctr->slab[item_class(item)];
+    struct serve_slab_ctr *slab = &env->ctr->slab[item_slot(item)];
     if (meta_has(req, 'T')) {
         ctr_add(&env->ctr->cmd_touch, 1);
         ctr_add(&slab->touch_hits, 1);
@@ -569,6 +570,7 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
         .has_compare = has_nonzero_compare(req),
         .creates = meta_has(req, 'N'),
         .is_binary_key = meta_has(req, 'b'),
+        .owner = env->owner,
         .touches = meta_has(req, 'T'),
         .delta = req->meta.delta,
         .initial = req->meta.initial,

@@ -59,13 +59,15 @@ give_up(enum verb verb, const struct env *env, struct key key, enum store_status
 }
 
 enum reply
-exec_set(const struct env *env, const struct ascii_set *set, const char *value)
+exec_set(const struct env *env, const struct ascii_set *set, const char *value,
+         uint8_t owner)
 {
     struct key key = exec_key(set->key);
     struct store_value to = {.p = value,
                              .len = set->value_len,
                              .flags = set->flags,
-                             .exptime = exec_exptime(env, set->exptime)};
+                             .exptime = exec_exptime(env, set->exptime),
+                             .owner = owner};
     uint8_t class_id;
     enum store_status status = store_set(env->store, key, &to, env->now, &class_id);
     if (unlikely(status != STORE_OK)) {
@@ -89,6 +91,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
         store_reserve(env->store, key, req->flags, exec_exptime(env, req->exptime),
                       req->value_len, env->now, &s->item);
     if (status == STORE_OK) {
+        item_set_owner(s->item, env->owner);
         if ((is_meta && meta_has(req, 'b')) || exec_has_binary_key(req)) {
             item_mark_binary_key(s->item);
         }

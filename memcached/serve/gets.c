@@ -75,7 +75,7 @@ take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hi
         if (unlikely(g->to >= g->last_begin)) {
             return STORE_TAKE_STOP;
         }
-        g->counters[i] = &ctr->slab[hit->class_id].get_hits[hit->list];
+        g->counters[i] = &ctr->slab[hit->slot].get_hits[hit->list];
         if (unlikely(hit->value_len > g->value_bytes)) {
             return hold(g, key, hit);
         }

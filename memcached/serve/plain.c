@@ -26,7 +26,8 @@ serve_set(const struct env *env, const char *in, size_t len, char *to, size_t ro
         memcmp(in + line + set.value_len, LINE_END, LINE_END_BYTES) != 0) {
         return 0;
     }
-    struct slice reply = ascii_reply(exec_set(env, &set, in + line));
+    struct slice reply =
+        ascii_reply(exec_set(env, &set, in + line, env->conf->plain_owner));
     size_t made = set.is_noreply ? 0 : reply.len;
     memcpy(to, reply.p, made);
     limits->gets.requests--;

@@ -457,7 +457,7 @@ run_set(struct session *s, const struct env *env, struct buf *in, struct chain *
                             .flags = req->flags,
                             .exptime = (int32_t)req->exptime,
                             .value_len = req->value_len};
-    enum reply reply = exec_set(env, &set, buf_unread(in) + s->line_len);
+    enum reply reply = exec_set(env, &set, buf_unread(in) + s->line_len, env->owner);
     s->line_len += (size_t)req->value_len + LINE_END_BYTES;
     return finish(s, in, exec_reply(s, env, out, reply));
 }

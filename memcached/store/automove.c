@@ -123,7 +123,7 @@ find_unfair(const struct automove *a, const struct automove_conf *conf,
     for (unsigned id = 1; id <= sample->class_count; id++) {
         uint64_t age = a->rings[id].age;
 
-        if (sample->class[id].pages >= OLD_PAGES_MIN &&
+        if (sample->class[id].pages >= OLD_PAGES_MIN && !sample->class[id].keeps_most &&
             (oldest == 0 || age > a->rings[oldest].age)) {
             oldest = id;
         }

@@ -31,7 +31,8 @@ struct automove_class {
     uint64_t evicted, outofmemory;
     uint64_t free_chunks;
     uint32_t pages, chunks_per_page;
-    uint32_t age; /* of the tail */
+    uint32_t age;    /* of the tail */
+    bool keeps_most; /* is passed over when room is made: no page is taken for others */
 };
 
 struct automove_sample {

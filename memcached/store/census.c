@@ -40,6 +40,10 @@ struct list_findings {
     uint64_t items, bytes;
 };
 
+struct owned {
+    uint64_t items, bytes;
+};
+
 struct insert {
     struct item *it; /* NULL: none */
     uint64_t hash;
@@ -50,6 +54,7 @@ struct findings {
     uint64_t items, sum;
     uint64_t requested[STORE_CLASSES];
     struct list_findings lists[STORE_CLASSES][STORE_LISTS];
+    struct owned owned[STORE_CLASSES][STORE_OWNERS];
     struct insert
         inserts[INSERTS_AHEAD]; /* whose buckets are on their way to the cache */
     unsigned insert_at;
@@ -334,7 +339,7 @@ struct essence {
     uint64_t next, prev; /* offsets */
     uint64_t body;       /* checksum of CAS number, key and value */
     uint32_t time, exptime, value_len, flags;
-    uint16_t epoch, unused;
+    uint16_t epoch, owner;
     uint8_t layout, marks, class_id, key_len;
 };
 
@@ -352,6 +357,7 @@ sum_of(const struct census *c, const struct item *it, uint64_t body)
                         .value_len = it->value_len,
                         .flags = it->client_flags,
                         .epoch = it->epoch,
+                        .owner = it->owner,
                         .layout = (uint8_t)(it->layout & ~ITEM_SIZED),
                         .marks = (uint8_t)item_marks(it),
                         .class_id = it->class_id,
@@ -385,6 +391,7 @@ put_back(struct census *c, struct findings *t, const struct place *place,
     uint64_t total = item_total_of(&s->conf, it);
     uint64_t hash = hash_of(s, item_key_of(it));
     struct list_findings *list = &t->lists[it->class_id][item_list_of(it)];
+    struct owned *owned = &t->owned[it->class_id][it->owner];
 
     it->prev = prev;
     if (it->next != NULL) {
@@ -394,6 +401,8 @@ put_back(struct census *c, struct findings *t, const struct place *place,
     }
     list->items++;
     list->bytes += total;
+    owned->items++;
+    owned->bytes += total;
     if (is_flushed(s, it, c->now) || is_expired(it, c->now) || item_time(it) > c->now) {
         (void)set(c->unsettled, place->bit);
     }
@@ -623,6 +632,10 @@ add_up(struct census *c)
                 to->items += from->items;
                 to->bytes += from->bytes;
             }
+            for (unsigned n = 0; n < STORE_OWNERS; n++) {
+                c->findings[0].owned[id][n].items += c->findings[i].owned[id][n].items;
+                c->findings[0].owned[id][n].bytes += c->findings[i].owned[id][n].bytes;
+            }
         }
     }
 }
@@ -679,6 +692,11 @@ census_link(struct census *c)
     }
     for (unsigned id = 1; id <= c->s->slab.class_count; id++) {
         c->s->slab.classes[id].requested_bytes += c->findings[0].requested[id];
+        for (unsigned n = 0; n < STORE_OWNERS; n++) {
+            const struct owned *owned = &c->findings[0].owned[id][n];
+
+            shares_add(&c->s->lru.classes[id].uses[n], owned->bytes, owned->items);
+        }
         for (unsigned list = 0; list < STORE_LISTS; list++) {
             if (!join(c, id, list)) {
                 return false;

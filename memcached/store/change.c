@@ -73,8 +73,13 @@ create_joined(struct store *s, const struct item *old, const struct item *additi
     if (len > UINT32_MAX) {
         return STORE_TOO_LARGE;
     }
-    return item_create(s, item_key_of(old), old->client_flags, item_exptime(old),
-                       (uint32_t)len, now, joined);
+    enum store_status status = item_create(s, item_key_of(old), old->client_flags,
+                                           item_exptime(old), (uint32_t)len, now, joined);
+
+    if (status == STORE_OK) {
+        (*joined)->owner = old->owner;
+    }
+    return status;
 }
 
 /* Copies old + addition, or addition + old. */
@@ -279,22 +284,28 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     return status;
 }
 
-/* Whether a plain item without marks of its own may become one of `total` bytes where it is. Where
- * nothing is evicted (-M), a set needs memory of its own, as it always did. */
+/* Whether a plain item without marks of its own may become one of `total` bytes and of this owner
+ * where it is, in this class. Where nothing is evicted (-M), a set needs memory of its own, as it
+ * always did. */
 static bool
-can_renew(const struct store *s, const struct item *it, uint64_t total)
+can_renew(const struct store *s, const struct item *it, uint64_t total, unsigned owner,
+          unsigned *class_id)
 {
-    return s->conf.can_evict && (it->layout & ~ITEM_HAS_CAS) == ITEM_KNOWN &&
-           item_refs(it) == 1 && total <= s->slab.chunk_max &&
-           slab_class_of(&s->slab, total) == it->class_id && !sizes_is_on(&s->sizes);
+    if (!s->conf.can_evict || (it->layout & ~ITEM_HAS_CAS) != ITEM_KNOWN ||
+        item_refs(it) != 1 || total > s->slab.chunk_max || sizes_is_on(&s->sizes) ||
+        it->owner != owner) {
+        return false;
+    }
+    *class_id = slab_class_of(&s->slab, total);
+    return *class_id == it->class_id;
 }
 
 /* The stripe is held: to the others it is as if a new item had come in its place. */
 static void
-renew(struct store *s, struct item *it, const struct store_value *value, uint64_t hash,
-      uint64_t total, uint32_t now)
+renew(struct store *s, struct item *it, unsigned class_id,
+      const struct store_value *value, uint64_t hash, uint64_t total, uint32_t now)
 {
-    lru_renew(s, it, value, hash, total, now);
+    lru_renew(s, it, class_id, value, hash, total, now);
     core_set_cas(s, it, 0);
     item_fill(it, value);
 }
@@ -308,12 +319,13 @@ store_set(struct store *s, struct key key, const struct store_value *value, uint
     uint64_t hash = hash_of(s, key);
     uint64_t total = item_total(&s->conf, key.len, value->flags, value->len);
     struct item *old, *it;
+    unsigned id;
 
     table_lock(&s->table, hash);
     enum store_status found = core_find(s, key, hash, now, &old);
-    if (found == STORE_OK && likely(can_renew(s, old, total))) {
-        *class_id = old->class_id;
-        renew(s, old, value, hash, total, now);
+    if (found == STORE_OK && likely(can_renew(s, old, total, value->owner, &id))) {
+        *class_id = (uint8_t)id;
+        renew(s, old, id, value, hash, total, now);
         table_unlock(&s->table, hash);
         return STORE_OK;
     }
@@ -322,6 +334,7 @@ store_set(struct store *s, struct key key, const struct store_value *value, uint
     if (status == STORE_OK) {
         *class_id = it->class_id;
         item_fill(it, value);
+        item_set_owner(it, value->owner);
         if (old != NULL) {
             core_replace(s, old, it, 0, hash, now);
         } else {
@@ -353,6 +366,7 @@ empty_item(struct store *s, const struct store_cut *cut, uint64_t hash, uint32_t
         return STORE_NO_MEMORY;
     }
     item_terminate(empty);
+    empty->owner = it->owner;
     if (item_has_binary_key(it)) {
         item_mark_binary_key(empty);
     }
@@ -463,8 +477,8 @@ parse_value(const struct item *it, uint64_t *value)
 
 static enum store_status
 create_number(struct store *s, struct key key, const struct number *number,
-              uint32_t flags, uint32_t exptime, bool is_binary_key, uint32_t now,
-              struct item **item)
+              uint32_t flags, uint32_t exptime, bool is_binary_key, unsigned owner,
+              uint32_t now, struct item **item)
 {
     char *p;
 
@@ -475,6 +489,7 @@ create_number(struct store *s, struct key key, const struct number *number,
     (void)item_space(*item, 0, &p);
     memcpy(p, number->text, number->digits);
     item_terminate(*item);
+    (*item)->owner = owner % STORE_OWNERS;
     if (is_binary_key) {
         item_mark_binary_key(*item);
     }
@@ -498,7 +513,7 @@ replace_number(struct store *s, struct item *old, const struct number *number,
 {
     enum store_status status =
         create_number(s, item_key_of(old), number, old->client_flags, item_exptime(old),
-                      item_has_binary_key(old), now, item);
+                      item_has_binary_key(old), old->owner, now, item);
 
     if (status != STORE_OK) {
         return status;
@@ -558,7 +573,7 @@ start_number(struct store *s, struct key key, const struct store_sum *sum, uint6
 
     number->digits = num_put_u64(number->text, sum->initial);
     enum store_status status = create_number(s, key, number, 0, sum->create_exptime,
-                                             sum->is_binary_key, now, &it);
+                                             sum->is_binary_key, sum->owner, now, &it);
     if (status == STORE_OK) {
         core_link(s, it, sum->new_cas, hash, now);
         report(result, s, it);

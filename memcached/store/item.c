@@ -94,6 +94,7 @@ fill_header(struct item *it, const struct store *s, struct key key, uint32_t fla
     item_set_layout(it, s->conf.use_cas ? ITEM_HAS_CAS : 0);
     item_set_marks(it, 0);
     it->epoch = 0;
+    it->owner = 0;
     it->key_len = (uint8_t)key.len;
     if (s->conf.use_cas) {
         atomic_store_explicit(item_cas_slot(it), 0, memory_order_relaxed);
@@ -198,7 +199,7 @@ create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime
     }
     fill_header(it, s, key, flags, exptime, value_len);
     item_set_layout(it, it->layout | ITEM_CHAINED);
-    it->class_id = (uint8_t)s->slab.class_count;
+    it->class_id = s->slab.class_count & STORE_CLASS_MAX;
     struct chunk *first = first_chunk(it);
     memset(first, 0, sizeof(*first));
     first->owner = it;
@@ -223,7 +224,7 @@ create_plain(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
         return NULL;
     }
     fill_header(it, s, key, flags, exptime, value_len);
-    it->class_id = (uint8_t)class_id;
+    it->class_id = class_id & STORE_CLASS_MAX;
     return it;
 }
 
@@ -476,6 +477,19 @@ uint8_t
 item_class(const struct item *it)
 {
     return it->class_id;
+}
+
+uint8_t
+item_slot(const struct item *it)
+{
+    return item_slot_of(it);
+}
+
+void
+item_set_owner(struct item *it, uint8_t owner)
+{
+    must(!item_is(it, ITEM_LINKED));
+    it->owner = owner % STORE_OWNERS;
 }
 
 uint32_t

@@ -10,7 +10,7 @@
  * A plain item lies in a chunk of its own class. A chained one counts as a member of the
  * largest class, and its first chunk header has the class the head itself lies in.
  *
- * Key, key_len and class_id never change while the item lives, and layout not while it is
+ * Key, key_len, class_id and owner never change while the item lives, and layout not while it is
  * linked. marks, time, exptime, CAS number and the value change under the stripe only, the
  * value only while no other thread holds the item. The list in marks changes under stripe and
  * LRU lock together, so either is enough to read it; so do value_len, client_flags and epoch,
@@ -46,6 +46,9 @@
 #define ITEM_KEEN 32u     /* s3fifo: and read again after it was marked active */
 #define ITEM_LIST_SHIFT 6 /* two bits: enum store_list */
 
+#define ITEM_CLASS_BITS 6
+#define ITEM_OWNER_BITS 2
+
 struct item {
     struct item *next; /* LRU, towards the tail; or the free list */
     struct item *prev; /* LRU, towards the head */
@@ -62,7 +65,8 @@ struct item {
      * by the mover: what it needs to find the stripe has been written. Else relaxed. */
     _Atomic uint8_t layout;
     _Atomic uint8_t marks;
-    uint8_t class_id;
+    uint8_t class_id : ITEM_CLASS_BITS;
+    uint8_t owner : ITEM_OWNER_BITS; /* whose share of the memory it uses */
     uint8_t key_len;
 };
 
@@ -84,6 +88,8 @@ _Static_assert(sizeof(struct item) == STORE_ITEM_HEADER, "item header");
 _Static_assert(STORE_REFS_MAX < UINT16_MAX / 16 * 15,
                "room for the store's own references");
 _Static_assert(sizeof(struct chunk) == STORE_ITEM_HEADER, "chunk header");
+_Static_assert(STORE_CLASSES == 1 << ITEM_CLASS_BITS, "class_id");
+_Static_assert(STORE_OWNERS == 1 << ITEM_OWNER_BITS, "owner");
 _Static_assert(offsetof(struct item, layout) == offsetof(struct chunk, layout), "layout");
 
 static inline void
@@ -185,6 +191,12 @@ static inline enum store_list
 item_list_of(const struct item *it)
 {
     return (enum store_list)(item_marks(it) >> ITEM_LIST_SHIFT);
+}
+
+static inline uint8_t
+item_slot_of(const struct item *it)
+{
+    return (uint8_t)STORE_SLOT(it->class_id, it->owner);
 }
 
 static inline bool

@@ -28,6 +28,8 @@ lru_init(struct lru *l, const struct store_conf *store_conf, struct mem *mem)
     if (conf->policy == STORE_LRU_S3FIFO) {
         ghost_open(&l->ghost, mem, store_conf->limit_bytes / ITEM_BYTES_LEAST);
     }
+    atomic_init(&l->shares.limit_bytes, store_conf->limit_bytes);
+    shares_set(&l->shares, &store_conf->shares, mem);
 }
 
 void
@@ -38,6 +40,7 @@ lru_fini(struct lru *l)
     }
     PTHREAD_OK(pthread_mutex_destroy(&l->conf_lock));
     ghost_close(&l->ghost);
+    shares_fini(&l->shares);
 }
 
 void
@@ -169,6 +172,14 @@ leave_list(struct lru_class *c, struct item *it, uint64_t total)
     list->bytes -= total;
 }
 
+/* Of the list that it is in. */
+static void
+to_head(struct lru_class *c, struct item *it)
+{
+    take_out(list_of(c, it), it);
+    push_head(list_of(c, it), it);
+}
+
 static void
 link_locked(struct store *s, struct item *it, enum store_list list, uint64_t total,
             uint32_t now)
@@ -178,6 +189,7 @@ link_locked(struct store *s, struct item *it, enum store_list list, uint64_t tot
     sizes_add(&s->sizes, it, total);
     item_set_time(it, now);
     enter_list(c, it, list, total);
+    shares_add(&c->uses[it->owner], total, 1);
     add_number(c, 1);
     c->count.total_items++;
 }
@@ -187,6 +199,7 @@ unlink_locked(struct store *s, struct lru_class *c, struct item *it, uint64_t to
 {
     sizes_subtract(&s->sizes, it, total);
     leave_list(c, it, total);
+    shares_add(&c->uses[it->owner], -total, (uint64_t)-1);
     add_number(c, (uint64_t)-1);
 }
 
@@ -207,8 +220,22 @@ lru_move_locked(struct store *s, struct item *it, enum store_list to)
 static void
 link_after(struct store *s, struct item *it, unsigned before, uint64_t hash, uint32_t now)
 {
+    struct lru *l = &s->lru;
+
+    if (before == 0 && unlikely(shares_are_on(&l->shares))) {
+        shares_note_new(&l->shares, &l->classes[it->class_id].uses[it->owner], it->owner,
+                        hash);
+    }
     link_locked(s, it, policy_place(s, it, before, hash, now),
                 item_total_of(&s->conf, it), now);
+}
+
+static void
+cap(struct store *s, const struct item *it, uint32_t now)
+{
+    if (unlikely(shares_have_caps(&s->lru.shares))) {
+        policy_cap(s, it->class_id, it->owner, now);
+    }
 }
 
 void
@@ -219,6 +246,7 @@ lru_link(struct store *s, struct item *it, uint64_t hash, uint32_t now)
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     link_after(s, it, 0, hash, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    cap(s, it, now);
 }
 
 void
@@ -248,13 +276,14 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint64_t hash,
     }
     link_after(s, it, before, hash, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    cap(s, it, now);
 }
 
 void
-lru_renew(struct store *s, struct item *it, const struct store_value *value,
-          uint64_t hash, uint64_t total, uint32_t now)
+lru_renew(struct store *s, struct item *it, unsigned class_id,
+          const struct store_value *value, uint64_t hash, uint64_t total, uint32_t now)
 {
-    struct lru_class *c = &s->lru.classes[it->class_id];
+    struct lru_class *c = &s->lru.classes[class_id];
     uint64_t before = item_total_of(&s->conf, it);
     unsigned marks = item_marks(it);
 
@@ -269,6 +298,9 @@ lru_renew(struct store *s, struct item *it, const struct store_value *value,
     enter_list(c, it, policy_place(s, it, marks, hash, now), total);
     c->count.total_items++;
     c->recharged += total - before;
+    if (total != before) {
+        shares_add(&c->uses[it->owner], total - before, 0);
+    }
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -328,8 +360,7 @@ lru_bump(struct store *s, struct item *it, uint32_t now)
     struct lru_class *c = &s->lru.classes[it->class_id];
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    take_out(list_of(c, it), it);
-    push_head(list_of(c, it), it);
+    to_head(c, it);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     item_set_time(it, now);
 }
@@ -417,6 +448,7 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
         if (item_list(it) == STORE_LIST_HOT) {
             add_ghost(s, c, hash);
         }
+        shares_note_eviction(&s->lru, &c->uses[it->owner], it->owner, hash);
         mover_note_eviction(s, it->class_id);
         remove_victim(s, it, hash, removed);
         return PULL_EVICTED;
@@ -426,8 +458,7 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
         c->count.tailrepairs++;
         remove_victim(s, it, hash, removed);
     } else {
-        take_out(list_of(c, it), it);
-        push_head(list_of(c, it), it);
+        to_head(c, it);
     }
     return PULL_BUSY;
 }
@@ -439,6 +470,7 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
 {
     switch (action) {
     case ACTION_KEEP:
+    case ACTION_PASS: /* before, without the stripe */
         break;
     case ACTION_RECLAIM:
         c->count.reclaimed++;
@@ -471,29 +503,47 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
     return PULL_NOTHING;
 }
 
+/* What was seen without the stripe may have changed. */
+static enum pull
+pull_one(struct store *s, struct lru_class *c, struct item *it,
+         const struct pull_rule *ask, unsigned kept, uint32_t now, struct item **removed)
+{
+    uint64_t hash = hash_of(s, item_key_of(it));
+    enum pull pull = PULL_BUSY;
+
+    if (table_try_lock(&s->table, hash)) {
+        pull = act(s, c, it, policy_judge(s, it, ask, kept, now), hash, now, removed);
+        table_unlock(&s->table, hash);
+    }
+    return pull;
+}
+
 enum pull
 lru_pull(struct store *s, unsigned class_id, enum store_list list,
-         const struct pull_rule *ask, unsigned tries, uint32_t now)
+         const struct pull_rule *ask, unsigned kept, unsigned tries, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[class_id];
     enum pull result = PULL_NOTHING;
     struct item *removed = NULL;
     struct item *prev;
+    unsigned passes = LRU_PASSES;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     list = ask->picks ? policy_pick(c) : list;
-    for (struct item *it = c->lists[list].tail; it != NULL && tries > 0;
-         it = prev, tries--) {
+    for (struct item *it = c->lists[list].tail; it != NULL && tries > 0; it = prev) {
         enum pull pull = PULL_BUSY;
+        enum action action = policy_judge(s, it, ask, kept, now);
 
         prev = it->prev;
-        if (policy_judge(s, it, ask, now) == ACTION_KEEP) {
+        if (action == ACTION_KEEP) {
             break; /* without hashing: this is the way of every allocation */
         }
-        uint64_t hash = hash_of(s, item_key_of(it));
-        if (table_try_lock(&s->table, hash)) {
-            pull = act(s, c, it, policy_judge(s, it, ask, now), hash, now, &removed);
-            table_unlock(&s->table, hash);
+        if (unlikely(action == ACTION_PASS)) {
+            to_head(c, it);
+            tries = passes-- > 0 ? tries : 0;
+        } else {
+            pull = pull_one(s, c, it, ask, kept, now, &removed);
+            tries--;
         }
         result = pull > result ? pull : result;
         if (ask->goes_on ? pull >= PULL_RECLAIMED
@@ -519,7 +569,8 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
 
     while (attempt <= LRU_ATTEMPTS) {
         if (lru_policy(&s->lru) == STORE_LRU_FLAT) {
-            (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
+            (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, 0, LRU_TAIL_TRIES,
+                           now);
         }
         chunk = slab_take(&s->slab, class_id, requested);
         if (likely(chunk != NULL)) {

@@ -17,11 +17,14 @@
 
 #include "store/ghost.h"
 #include "store/item.h"
+#include "store/shares.h"
 #include "store/store.h"
 #include "store/table.h"
 
 #define LRU_TAIL_TRIES 5 /* tail entries looked at for a victim */
 #define LRU_ATTEMPTS 10  /* to find room for a chunk */
+#define LRU_PASSES                                                                       \
+    128 /* entries of owners that keep theirs, before the search is given up */
 
 /* Rows: name. They begin at 0 and go back there at a reset; struct store_class_stats and
  * struct store_totals say what they mean. */
@@ -42,6 +45,7 @@ enum action {
     ACTION_EVICT,
     ACTION_TO_HEAD, /* of the same list */
     ACTION_AGAIN,   /* the same, and one read of it has been used up */
+    ACTION_PASS,    /* the same, and nothing is noted: what else may go? */
     ACTION_TO_WARM,
     ACTION_TO_COLD,
 };
@@ -63,6 +67,7 @@ struct pull_rule {
     bool evicts;       /* COLD */
     bool moves_active; /* between the lists, those read twice */
     bool forces; /* HOT and WARM: everything goes to COLD; s3fifo: whatever was read */
+    bool caps;   /* s3fifo: what it passes over stays in HOT, too */
     bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
     uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
     double idle_max;
@@ -94,6 +99,8 @@ struct lru_class {
     uint32_t ghosts;    /* that have been made; wraps */
     uint64_t recharged; /* bytes that items have become longer where they are; wraps */
     struct lru_counters count;
+    struct share_use uses[STORE_OWNERS];
+    _Atomic unsigned kept; /* relaxed; shares.c */
 };
 
 struct lru {
@@ -107,6 +114,7 @@ struct lru {
     pthread_mutex_t conf_lock;
     struct store_lru_conf conf;
     struct ghost ghost; /* s3fifo */
+    struct shares shares;
     struct lru_class classes[STORE_CLASSES];
 };
 
@@ -137,10 +145,11 @@ void lru_unlink(struct store *s, struct item *it);
 /* lru_unlink(old) and lru_link(it). */
 void lru_replace(struct store *s, struct item *old, struct item *it, uint64_t hash,
                  uint32_t now);
-/* The item, of this hash, gets this value, of `total` bytes together with the item, but for its
+/* The item, of this class and hash, gets this value, of `total` bytes together with the item, but for its
  * bytes, and is linked as a new one is. It has no holder. */
-void lru_renew(struct store *s, struct item *it, const struct store_value *value,
-               uint64_t hash, uint64_t total, uint32_t now);
+void lru_renew(struct store *s, struct item *it, unsigned class_id,
+               const struct store_value *value, uint64_t hash, uint64_t total,
+               uint32_t now);
 /* For a store that is put together again: these items, linked with each other, are the list. */
 void lru_adopt(struct store *s, unsigned class_id, enum store_list list,
                struct item *head, struct item *tail, uint64_t number, uint64_t bytes);
@@ -158,9 +167,11 @@ void lru_move_locked(struct store *s, struct item *it, enum store_list to);
 void lru_remove_locked(struct store *s, struct item *it, uint64_t hash);
 
 /* Removes dead items from the tail of a list, up to the first live one, with which it does as the
- * policy says to this rule. Looks at up to `tries` entries. One stripe may be held. */
+ * policy says to this rule; items of the owners of `kept` do not leave, but make way to the next.
+ * Looks at up to `tries` entries, beside what makes way. One stripe may be held. */
 enum pull lru_pull(struct store *s, unsigned class_id, enum store_list list,
-                   const struct pull_rule *ask, unsigned tries, uint32_t now);
+                   const struct pull_rule *ask, unsigned kept, unsigned tries,
+                   uint32_t now);
 /* A chunk of class `class_id`, freeing expired items of the lists of `victims`, and then those that the
  * policy says, if need be; NULL when there is no room. One stripe may be held. */
 void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,

@@ -372,12 +372,14 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
         struct store_class_stats c;
 
         store_class_stats(s, id, now, &c);
-        sample->class[id] = (struct automove_class){.evicted = c.evicted,
-                                                    .outofmemory = c.outofmemory,
-                                                    .free_chunks = c.free_chunks,
-                                                    .pages = c.total_pages,
-                                                    .chunks_per_page = c.chunks_per_page,
-                                                    .age = c.age};
+        sample->class[id] =
+            (struct automove_class){.evicted = c.evicted,
+                                    .outofmemory = c.outofmemory,
+                                    .free_chunks = c.free_chunks,
+                                    .pages = c.total_pages,
+                                    .chunks_per_page = c.chunks_per_page,
+                                    .age = c.age,
+                                    .keeps_most = shares_keep_most(s, id)};
     }
 }
 

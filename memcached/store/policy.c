@@ -9,6 +9,8 @@
 #define WARM_SLACK 4u
 #define S3FIFO_HOT_PCT 5u
 #define S3FIFO_ROUNDS 32u /* entries that come round before one goes that was read, too */
+#define SHARE_ATTEMPTS 4u /* before an owner gives what is reserved for it */
+#define CAP_EVICTIONS 2u  /* of an owner above its ceiling for each item that it stores */
 
 const char *
 store_lru_name(enum store_lru_policy policy)
@@ -61,7 +63,9 @@ place_s3fifo(struct store *s, struct item *it, unsigned before, uint64_t hash)
         c->count.ghost_hits++;
         return STORE_LIST_COLD;
     }
-    return !c->has_evicted && is_hot_full(c) ? STORE_LIST_COLD : STORE_LIST_HOT;
+    return !c->has_evicted && is_hot_full(c) && !shares_cap(&s->lru.shares, it->owner)
+               ? STORE_LIST_COLD
+               : STORE_LIST_HOT;
 }
 
 enum store_list
@@ -167,9 +171,21 @@ judge_s3fifo(const struct item *it, const struct pull_rule *ask)
     return ask->evicts ? ACTION_EVICT : ACTION_KEEP;
 }
 
+/* What would leave stays its owner's: of HOT it goes on, as if it had been read. */
+static enum action
+pass_over(const struct store *s, enum store_list list, const struct pull_rule *ask)
+{
+    bool is_hot = list == STORE_LIST_HOT && lru_policy(&s->lru) == STORE_LRU_S3FIFO;
+
+    if (is_hot && !ask->caps) {
+        return ACTION_TO_COLD;
+    }
+    return is_hot || list == STORE_LIST_COLD ? ACTION_PASS : ACTION_KEEP;
+}
+
 enum action
 policy_judge(const struct store *s, const struct item *it, const struct pull_rule *ask,
-             uint32_t now)
+             unsigned kept, uint32_t now)
 {
     const struct lru_class *c = &s->lru.classes[it->class_id];
     enum store_list list = item_list(it);
@@ -177,6 +193,9 @@ policy_judge(const struct store *s, const struct item *it, const struct pull_rul
 
     if (is_dead(s, it, now)) {
         return ACTION_RECLAIM;
+    }
+    if (unlikely(kept >> it->owner & 1) && ask->evicts) {
+        return pass_over(s, list, ask);
     }
     if (lru_policy(&s->lru) == STORE_LRU_S3FIFO && list != STORE_LIST_TEMP) {
         return judge_s3fifo(it, ask);
@@ -219,18 +238,18 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
 
     /* What is read often makes way to WARM, for the next one in HOT. */
     for (unsigned tries = 0; tries < LRU_TAIL_TRIES; tries++) {
-        pull = lru_pull(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only,
+        pull = lru_pull(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only, 0,
                         LRU_TAIL_TRIES, now);
         if (pull != PULL_MOVED) {
             break;
         }
     }
     if (pull < PULL_COOLED) { /* there may be nothing else */
-        pull = lru_pull(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only,
+        pull = lru_pull(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only, 0,
                         LRU_TAIL_TRIES, now);
     }
     if (pull < PULL_COOLED) {
-        pull = lru_pull(s, class_id, STORE_LIST_TEMP, &dead_only, LRU_TAIL_TRIES, now);
+        pull = lru_pull(s, class_id, STORE_LIST_TEMP, &dead_only, 0, LRU_TAIL_TRIES, now);
     }
     return pull;
 }
@@ -245,7 +264,8 @@ policy_pick(const struct lru_class *c)
 /* Where all that has come round was read, one goes that was, too: the time that a set takes has a
  * bound. Last come lists that another policy has left, and what is dead in TEMP. */
 static enum pull
-make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
+make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, unsigned kept,
+                 uint32_t now)
 {
     static const struct pull_rule tail = {.picks = true, .evicts = true, .goes_on = true},
                                   unread = {.evicts = true, .goes_on = true},
@@ -261,13 +281,13 @@ make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, uint32_t 
     enum pull best = PULL_NOTHING;
 
     if (likely(s->conf.can_evict)) {
-        best = lru_pull(s, class_id, STORE_LIST_HOT, &tail, S3FIFO_ROUNDS, now);
+        best = lru_pull(s, class_id, STORE_LIST_HOT, &tail, kept, S3FIFO_ROUNDS, now);
     }
     for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps) && best < PULL_RECLAIMED;
          i++) {
         const struct pull_rule *ask = s->conf.can_evict ? steps[i].ask : &dead_only;
         unsigned tries = ask->goes_on ? S3FIFO_ROUNDS : LRU_TAIL_TRIES * attempt;
-        enum pull pull = lru_pull(s, class_id, steps[i].list, ask, tries, now);
+        enum pull pull = lru_pull(s, class_id, steps[i].list, ask, kept, tries, now);
 
         best = pull > best ? pull : best;
     }
@@ -278,18 +298,37 @@ enum pull
 policy_make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
 {
     struct pull_rule ask = {.evicts = s->conf.can_evict};
+    unsigned kept = attempt <= SHARE_ATTEMPTS ? shares_keep(s, class_id) : 0;
     enum pull pull, refill;
 
     if (lru_policy(&s->lru) == STORE_LRU_S3FIFO) {
-        return make_room_s3fifo(s, class_id, attempt, now);
+        return make_room_s3fifo(s, class_id, attempt, kept, now);
     }
     /* Deeper each time, in case a few busy items sit at the tail. */
-    pull = lru_pull(s, class_id, STORE_LIST_COLD, &ask, LRU_TAIL_TRIES * attempt, now);
+    pull =
+        lru_pull(s, class_id, STORE_LIST_COLD, &ask, kept, LRU_TAIL_TRIES * attempt, now);
     if (pull > PULL_BUSY) {
         return pull;
     }
     refill = refill_cold(s, class_id, now);
     return refill > pull ? refill : pull;
+}
+
+void
+policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now)
+{
+    static const struct pull_rule own = {.evicts = true, .goes_on = true, .caps = true};
+    static const enum store_list lists[] = {STORE_LIST_HOT, STORE_LIST_COLD};
+    unsigned others = SHARES_EVERY & ~(1u << owner);
+
+    for (unsigned n = 0; n < CAP_EVICTIONS && shares_is_over(s, owner); n++) {
+        for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+            if (lru_pull(s, class_id, lists[i], &own, others, S3FIFO_ROUNDS, now) >=
+                PULL_RECLAIMED) {
+                break;
+            }
+        }
+    }
 }
 
 /* ---- maintenance ---------------------------------------------------------------------- */
@@ -339,7 +378,7 @@ pull_many(struct store *s, unsigned class_id, enum store_list list,
     unsigned moved = 0;
 
     while (moved < moves &&
-           lru_pull(s, class_id, list, ask, LRU_TAIL_TRIES, now) > PULL_BUSY) {
+           lru_pull(s, class_id, list, ask, 0, LRU_TAIL_TRIES, now) > PULL_BUSY) {
         moved++;
     }
     return moved;

@@ -57,10 +57,13 @@ void policy_delete(struct store *s, const struct item *it, uint64_t hash);
 
 /* s3fifo: the list that has to give; the lock of the class is held. */
 enum store_list policy_pick(const struct lru_class *c);
-/* What is to be done with a tail entry. */
+/* What is to be done with a tail entry, if those owners keep theirs. */
 enum action policy_judge(const struct store *s, const struct item *it,
-                         const struct pull_rule *ask, uint32_t now);
+                         const struct pull_rule *ask, unsigned kept, uint32_t now);
 /* The class is full: lets an item go, looking deeper with each attempt. PULL_NOTHING: there is no
  * point in trying again. One stripe may be held. */
 enum pull policy_make_room(struct store *s, unsigned class_id, unsigned attempt,
                            uint32_t now);
+/* The owner stores in that class: lets some of its own go there, if it has more than its ceiling.
+ * One stripe may be held. */
+void policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now);

@@ -142,7 +142,7 @@ describe_hit(struct store_hit *hit, const struct item *it, const struct item *pl
                    : 0;
     hit->flags = it->client_flags;
     hit->value_len = it->value_len;
-    hit->class_id = it->class_id;
+    hit->slot = item_slot_of(it);
     hit->list = item_list_of(it);
 }
 
@@ -325,6 +325,7 @@ create_empty(struct store *s, struct key key, const struct store_look *ask, uint
     if (ask->is_binary_key) {
         item_mark_binary_key(*item);
     }
+    (*item)->owner = ask->owner % STORE_OWNERS;
     item_mark(*item, ITEM_WON);
     core_link(s, *item, ask->new_cas, hash, now);
     item_ref(*item);
@@ -439,7 +440,11 @@ store_flush(struct store *s, uint32_t at, uint32_t now)
 bool
 store_set_limit(struct store *s, uint64_t bytes)
 {
-    return slab_set_limit(&s->slab, bytes);
+    if (!slab_set_limit(&s->slab, bytes)) {
+        return false;
+    }
+    atomic_store_explicit(&s->lru.shares.limit_bytes, bytes, memory_order_relaxed);
+    return true;
 }
 
 bool

@@ -23,8 +23,11 @@
 #include "base/seq.h"
 
 #define STORE_KEY_MAX 250
-#define STORE_CLASS_MAX 63       /* slab class ids are 1..63 */
-#define STORE_CLASSES 64         /* array size for an index by class id */
+#define STORE_CLASS_MAX 63 /* slab class ids are 1..63 */
+#define STORE_CLASSES 64   /* array size for an index by class id */
+#define STORE_OWNERS 4     /* that share the memory: numbers of the caller's */
+#define STORE_SLOTS (STORE_CLASSES * STORE_OWNERS)
+#define STORE_SLOT(class_id, owner) ((class_id) | (owner)*STORE_CLASSES)
 #define STORE_PAGE_BYTES 1048576 /* unit of slab memory */
 #define STORE_ITEM_HEADER 48
 #define STORE_NUMBER_DIGITS 20 /* longest result of incr and decr */
@@ -52,6 +55,17 @@ struct store_lru_conf {
     double hot_factor, warm_factor; /* of the age of the COLD tail */
     int64_t
         temp_ttl; /* items of at most this many seconds go to TEMP; -1: no TEMP list */
+};
+
+#define STORE_SHARES_TOTAL 1000
+
+/* What part of the memory each owner may keep, whatever the others store. */
+struct store_shares {
+    bool is_on;
+    struct store_share {
+        unsigned per_mille; /* of the bytes of all items; 0: nothing is reserved */
+        bool is_ceiling;    /* and it may not have more, of the limit */
+    } of[STORE_OWNERS];
 };
 
 struct store_event;
@@ -85,6 +99,7 @@ struct store_conf {
     uint32_t
         tail_repair_seconds; /* a referenced tail entry idle for longer goes; 0: never */
     struct store_lru_conf lru;
+    struct store_shares shares; /* with can_evict */
     /* Called for evictions and page moves, with locks held: must not block, nor call the
      * store. May be NULL. */
     void (*on_event)(void *ctx, const struct store_event *event);
@@ -228,7 +243,7 @@ struct store_hit {
     struct item *item;       /* with the lock held; else NULL */
     uint64_t cas;
     uint32_t flags, value_len;
-    uint8_t class_id;
+    uint8_t slot; /* STORE_SLOT */
     enum store_list list;
     const struct seq *seq; /* private, these two */
     uint64_t seen;
@@ -270,6 +285,7 @@ struct store_look {
     uint32_t exptime; /* relative clock, for touches */
     bool creates;     /* on a miss: an empty item, flags 0, whose token this caller has */
     bool is_binary_key; /* mark of a created item */
+    uint8_t owner;      /* of a created item */
     uint32_t create_exptime;
     uint64_t new_cas; /* of a created item; 0: the next number */
     bool takes_stale; /* win the token of a stale item if it is free */
@@ -292,6 +308,7 @@ uint32_t item_flags(const struct item *it);
 uint32_t item_value_len(const struct item *it); /* without the CR LF behind it */
 uint64_t item_cas(const struct item *it);       /* 0 without CAS */
 uint8_t item_class(const struct item *it);      /* class id that counts it in the LRU */
+uint8_t item_slot(const struct item *it);       /* STORE_SLOT of that and its owner */
 uint32_t item_expires(const struct item *it);   /* relative clock, STORE_NEVER */
 uint32_t item_accessed(const struct item *it);  /* relative clock */
 bool item_was_fetched(const struct item *it);
@@ -320,6 +337,9 @@ bool item_is_terminated(const struct item *it);
 
 /* Marks a reserved item's key as binary: shown encoded in texts. */
 void item_mark_binary_key(struct item *it);
+/* Whose share of the memory a reserved item uses; else 0. What is added to a value, or counted,
+ * stays its owner's. */
+void item_set_owner(struct item *it, uint8_t owner);
 
 /* How to store. All zero but mode: the plain text commands. */
 struct store_put {
@@ -348,10 +368,12 @@ struct store_value {
     const char *p;
     uint32_t len, flags;
     uint32_t exptime; /* relative clock */
+    uint8_t owner;
 };
 
 /* store_reserve, the value with CR LF behind it, and store_commit of a plain set. What is stored
- * under the key is overwritten where it is, if it needs as much memory and is not held. OK and the
+ * under the key is overwritten where it is, if it needs as much memory, is the owner's and is not
+ * held. OK and the
  * class of the item; else TOO_LARGE or NO_MEMORY, and nothing has changed. */
 must_check enum store_status store_set(struct store *s, struct key key,
                                        const struct store_value *value, uint32_t now,
@@ -384,6 +406,7 @@ struct store_sum {
     bool has_compare;   /* EXISTS when the CAS differs */
     bool creates;       /* on a miss: an item with the initial value, flags 0 */
     bool is_binary_key; /* mark of a created item */
+    uint8_t owner;      /* of a created item */
     bool touches;
     uint64_t delta;
     uint64_t initial;
@@ -421,6 +444,9 @@ bool store_step(struct store *s, unsigned buckets);
 const char *store_lru_name(enum store_lru_policy policy);
 void store_set_lru(struct store *s, const struct store_lru_conf *conf);
 struct store_lru_conf store_lru(struct store *s);
+/* What is lent is taken back as its owner stores. */
+void store_set_shares(struct store *s, const struct store_shares *conf);
+struct store_shares store_shares(struct store *s);
 struct store_juggled {
     unsigned settled;   /* left HOT or TEMP: new items make for as many */
     unsigned reordered; /* of WARM and COLD: reads make for them, as often as they come */
@@ -581,7 +607,17 @@ struct store_class_stats {
     uint64_t ghost_hits; /* items stored again not long after they were evicted */
 };
 
+struct store_owner_stats {
+    uint64_t bytes, items;
+    /* Since the start, whatever is reset. */
+    uint64_t evicted;
+    uint64_t
+        would_hit; /* stored again after one of the last evictions, a tenth as many as the
+                           owner has items; counted while shares are on */
+};
+
 void store_totals(struct store *s, struct store_totals *out);
+void store_owner_stats(struct store *s, unsigned owner, struct store_owner_stats *out);
 /* Classes exist for ids 1..store_class_count. */
 unsigned store_class_count(const struct store *s);
 /* Without a lock: about so many. */

@@ -4,6 +4,7 @@
  * What must hold of a store in which nobody is just now and of which nobody holds an item:
  *
  *   lists, table and counters name the same items, each once and in its place;
+ *   what each owner has in a class is the sum of its items there;
  *   every chunk of every page is exactly one of free, never used, on its way out, the head of
  *   a linked item, a further chunk of one;
  *   the accounted bytes are those of the items, the charged ones those of the pages.
@@ -159,6 +160,9 @@ audit_lists(struct audit *a)
 
     for (unsigned id = 0; id < STORE_CLASSES; id++) {
         struct lru_class *c = &s->lru.classes[id];
+        struct {
+            uint64_t bytes, items;
+        } uses[STORE_OWNERS] = {{0, 0}};
         uint64_t class_number = 0;
 
         for (unsigned l = 0; l < STORE_LISTS; l++) {
@@ -172,6 +176,8 @@ audit_lists(struct audit *a)
                 audit_item(a, it);
                 number++;
                 bytes += item_total_of(&s->conf, it);
+                uses[it->owner].bytes += item_total_of(&s->conf, it);
+                uses[it->owner].items++;
                 prev = it;
             }
             must(list->tail == prev);
@@ -180,6 +186,10 @@ audit_lists(struct audit *a)
             class_number += number;
         }
         must(atomic_load(&c->number) == class_number);
+        for (unsigned o = 0; o < STORE_OWNERS; o++) {
+            must(atomic_load(&c->uses[o].bytes) == uses[o].bytes);
+            must(atomic_load(&c->uses[o].items) == uses[o].items);
+        }
         all += class_number;
     }
     return all;

@@ -131,6 +131,21 @@ TEST(old_classes_give_to_young_ones)
     ck_assert(!decides(&plain)); /* more than 0.8 of 300 */
 }
 
+TEST(what_is_mostly_reserved_stays)
+{
+    sample_quiet(3);
+
+    sample.class[1].age = 300;
+    sample.class[1].keeps_most = true;
+    sample.class[2].age = 200;
+    sample.class[3].age = 10;
+    add_times(&plain, WINDOW, 3);
+    ck_assert(decides(&plain));
+    ck_assert(move.from == 2 && move.to == 3);
+    sample.class[2].keeps_most = true;
+    ck_assert(!decides(&plain));
+}
+
 TEST(a_quarter_of_all_evictions_is_enough)
 {
     sample_quiet(2);

@@ -17,7 +17,8 @@ do_set(struct model *m, unsigned i, const struct offer *offer)
     struct store_value value = {.p = offer->value,
                                 .len = (uint32_t)offer->len,
                                 .flags = offer->flags,
-                                .exptime = offer->exptime};
+                                .exptime = offer->exptime,
+                                .owner = offer->flags % STORE_OWNERS};
     char text[64];
     uint8_t class_id = 0;
 

@@ -225,8 +225,11 @@ do_put(struct worker *w, uint32_t key, enum store_mode mode, uint64_t cas)
     struct store_result r;
 
     if (mode == STORE_SET && cas == 0 && below(w, 2) == 0) {
-        struct store_value value = {
-            .p = w->value, .len = (uint32_t)len, .flags = key, .exptime = exptime};
+        struct store_value value = {.p = w->value,
+                                    .len = (uint32_t)len,
+                                    .flags = key,
+                                    .exptime = exptime,
+                                    .owner = (uint8_t)below(w, STORE_OWNERS)};
         uint8_t class_id;
         enum store_status set =
             store_set(w->shared->store, key_text(key, text), &value, now, &class_id);
@@ -479,6 +482,19 @@ lru_conf(unsigned n)
     };
 }
 
+/* None, reserves, ceilings, both. */
+static void
+set_shares(struct shared *sh, unsigned n)
+{
+    struct store_shares shares = {.is_on = n % 4 != 0};
+
+    for (unsigned o = 0; o < STORE_OWNERS; o++) {
+        shares.of[o] = (struct store_share){.per_mille = o * 100,
+                                            .is_ceiling = n % 4 >= 2 && o > n % 4 - 2};
+    }
+    store_set_shares(sh->store, &shares);
+}
+
 /* Looks at what an operator would be shown. */
 static bool
 see_item(void *ctx, const struct item *it)
@@ -566,6 +582,7 @@ upkeep(struct shared *sh, unsigned turn)
         struct store_lru_conf conf = lru_conf(turn / MODE_EVERY);
 
         store_set_lru(sh->store, &conf);
+        set_shares(sh, turn / MODE_EVERY);
     }
     shift(sh, turn);
     if (turn % CLOCK_EVERY == 0) {
