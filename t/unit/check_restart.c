@@ -104,6 +104,31 @@ TEST(keeps_what_an_item_carries)
     ck_assert_uint_eq(r.cas, 4); /* numbers go on */
 }
 
+TEST(keeps_whose_items_are)
+{
+    struct store_owner_stats before[STORE_OWNERS], after;
+    struct store_result r;
+    struct item *it;
+
+    begin_life(NOW);
+    for (unsigned i = 0; i < 10; i++) {
+        expect_ok(store_reserve(l.s, key_of(numbered("key", i)), 0, 0, i, NOW, &it));
+        fill_item(it, "0123456789", i);
+        item_set_owner(it, (uint8_t)(i % STORE_OWNERS));
+        expect_ok(store_commit(l.s, it, &(struct store_put){.mode = STORE_SET}, NOW, &r));
+    }
+    for (unsigned i = 0; i < STORE_OWNERS; i++) {
+        store_owner_stats(l.s, i, &before[i]);
+        ck_assert_uint_ge(before[i].items, 2);
+    }
+    restart_life(NOW + 10);
+    for (unsigned i = 0; i < STORE_OWNERS; i++) {
+        store_owner_stats(l.s, i, &after);
+        ck_assert_uint_eq(after.items, before[i].items);
+        ck_assert_uint_eq(after.bytes, before[i].bytes);
+    }
+}
+
 TEST_LOOP(what_is_gone_stays_so, 2)
 {
     struct store_result r;
