@@ -80,6 +80,9 @@ struct store_conf {
     void *memory;
     bool restores; /* with memory: no class gets a page before restart_load brings them */
     bool can_reassign; /* pages may move between classes */
+    /* Classes get no page of their own before it is worth while: until then their items are in
+     * chunks of the next larger class. */
+    bool lends_chunks;
     bool
         keeps_pages_when_full; /* mover: no free chunk is "busy" (1.6), not an eviction */
     uint32_t
