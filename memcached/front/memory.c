@@ -185,7 +185,7 @@ static const struct opt options[] = {
      .help = "pages do not move between slab classes"},
     {.word = "slab_automove", SET(set_automove), OF(automove.level), .arg = "N?",
      .section = MEMORY, .preset = "1", .old_preset = "0", .live = &live_automove,
-     .help = "move pages between classes: 0 never, 1 by age, 2 at each eviction"},
+     .help = "move pages between classes: 0 never, 1 by hits or age, 2 at each eviction"},
     {.word = "no_slab_automove", .kind = OPT_SET, OF(automove.level), .section = MEMORY,
      .live = &live_automove, .help = "pages move by command only"},
     {.word = "slab_automove_ratio", .kind = OPT_DOUBLE, OF(automove.ratio), .min = 1e-9,

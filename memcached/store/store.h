@@ -501,7 +501,7 @@ enum store_move_progress {
 enum store_move_progress store_move_step(struct store *s, unsigned chunks, uint32_t now);
 
 struct store_automove {
-    unsigned level; /* 0 off, 1 by age, 2 a page at each eviction */
+    unsigned level; /* 0 off, 1 by age, or hits (s3fifo), 2 a page at each eviction */
     double ratio;
     unsigned window; /* seconds */
 };
@@ -510,7 +510,7 @@ struct store_automove store_automove(struct store *s);
 /* Level 2: begins the move to the class that has evicted last, if any has since the last call.
  * False on other levels: need not be called again. */
 bool store_automove_evicted(struct store *s);
-/* Once a second, level 1: looks at ages and evictions, may start a move. True when the next one of the
+/* Once a second, level 1: looks at evictions, and ages or ghosts, may start a move. True when the next one of the
  * same second may follow as soon as that page has moved. */
 bool store_automove_step(struct store *s, uint32_t now);
 
@@ -582,6 +582,8 @@ struct store_class_stats {
     uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
     uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
     uint64_t ghost_hits; /* items stored again not long after they were evicted */
+    uint64_t losses,
+        returns; /* of a sample: left the main queue, came back; the first never reset */
 };
 
 void store_totals(struct store *s, struct store_totals *out);

@@ -144,6 +144,50 @@ TEST(preallocated_memory_is_not_spent_on_all_classes)
     audit_store(s);
 }
 
+/* A class that no other one can serve well gets a page at the next look. */
+TEST(the_automover_serves_what_is_wanted)
+{
+    struct store_automove automove = {.level = 1, .ratio = 0.8, .window = 3};
+
+    conf.preallocates = true;
+    reopen_with(5);
+    store_set_automove(s, &automove);
+    (void)fill_with(128, 0);
+    (void)store_automove_step(s, NOW);
+    ck_assert(!totals_of(s).is_moving);
+    ck_assert_uint_eq(put_class(1000000, 500), SIZE_MAX_CHUNK);
+    ck_assert(store_automove_step(s, NOW));
+    while (store_move_step(s, 100, NOW) != STORE_MOVE_IDLE) {
+    }
+    ck_assert_uint_eq(put_class(1000000, 500), SIZE_512);
+    ck_assert_uint_eq(pages_of(SIZE_128), 3);
+    audit_store(s);
+}
+
+/* Of the keys a quarter is looked at, and of those the main queue's. */
+TEST(counts_what_leaves_and_what_returns)
+{
+    struct store_class_stats c;
+    size_t end;
+
+    reopen_with(2);
+    end = fill_with(512, 0);
+    for (size_t i = end; i < 20 * end; i++) {
+        put_total(i, 512);
+        (void)class_at(i); /* a read: to the main queue */
+    }
+    c = class_of(s, SIZE_512, NOW);
+    ck_assert_uint_gt(c.losses, 2 * end);
+    ck_assert_uint_lt(c.losses, 8 * end);
+    ck_assert_uint_eq(c.returns, 0);
+    for (size_t i = 18 * end; i < 19 * end; i++) {
+        put_total(i, 512);
+    }
+    c = class_of(s, SIZE_512, NOW);
+    ck_assert_uint_gt(c.returns, end / 8);
+    ck_assert_uint_lt(c.returns, end / 2);
+}
+
 TEST(preallocated_memory_may_be_too_little)
 {
     char err[128];
