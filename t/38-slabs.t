@@ -231,4 +231,28 @@ each_profile(sub ($profile) {
     exchange($s, "set a 0 0 1\r\nx\r\n", "STORED\r\n");
 });
 
+# Of the native profile: the class of an item of so many bytes with its header, by a server's options.
+sub chunk_of($total, @args) {
+    my ($server, $s) = serve('native', @args);
+    my $len = $total - 48 - 8 - 4 - 2; # header, CAS, "key" and NUL, CR LF
+    exchange($s, "set key 0 0 $len\r\n" . 'v' x $len . "\r\n", "STORED\r\n");
+    my $slabs = mem_stats($s, 'slabs');
+    return join ' ', map { $slabs->{$_} } grep { /:chunk_size$/ } sort keys %$slabs;
+}
+
+if (is_ours()) {
+    my @roomy = ('-m', '1024');
+    is(chunk_of($_, @roomy), 8 * int(($_ + 7) / 8), "$_ bytes: the next multiple of 8") for 64, 65, 72, 129, 192;
+    is(chunk_of($_, @roomy), 16 * int(($_ + 15) / 16), "$_ bytes: of 16") for 193, 208, 320;
+    is(chunk_of($_, @roomy), 32 * int(($_ + 31) / 32), "$_ bytes: of 32") for 321, 352, 512;
+    is(chunk_of($_->[0], @roomy), $_->[1], "$_->[0] bytes: as in 1.6") for [513, 600], [1000, 1184], [300_000, 315_872], [394_841, 524_288];
+    is(chunk_of(130, @roomy, @$_), 152, "@$_: as upstream") for ['-f', '1.25'], ['-n', '48'];
+    is(chunk_of(300, @roomy, '-o', 'slab_sizes=100-333'), 336, 'slab_sizes');
+    my ($server, $s) = serve('native', @roomy);
+    is(mem_stats($s, 'settings')->{growth_factor}, '1.25', 'stats settings tells that of 1.6');
+    ($server, $s) = serve('native', '-L', '-m', '40');
+    is(mem_stats($s, 'slabs')->{active_slabs}, 1, '-L: a page for the largest class, which serves all');
+    exchange($s, "set a 0 0 1\r\nx\r\n", "STORED\r\n");
+}
+
 done_testing();

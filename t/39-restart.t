@@ -288,6 +288,32 @@ each_profile(sub ($profile) {
     $file = $saved;
 });
 
+# The classes of the native profile are others; memory for a page of each is not needed, and what lies in
+# chunks of a larger class comes back.
+{
+    fresh();
+    my $server = start_on('native', '-f', '1.25');
+    exchange($server->connect, "set k 0 0 5\r\nvalue\r\n", "STORED\r\n");
+    $server->stop('USR1');
+    $server = start_on('native');
+    log_says($server, qr/are lost: slab_config was another one$/, 'other classes');
+    $server->stop('USR1');
+    fresh();
+    $server = start_on('native');
+    my $s = $server->connect;
+    my @sizes = map { $_ * 7 } 1 .. 200;
+    exchange($s, join('', map { "set k$_ 0 0 $_\r\n" . 'v' x $_ . "\r\n" } @sizes), "STORED\r\n" x @sizes);
+    my $classes = mem_stats($s, 'slabs')->{active_slabs};
+    cmp_ok($classes, '<', 30, "200 sizes in $classes classes");
+    $server->stop('USR1');
+    $server = start_on('native');
+    mem_get_is($server->connect, "k$_", 'v' x $_) for @sizes[0, 10, 50, 199];
+    is(mem_stats($server->connect)->{curr_items}, 200, 'all of them');
+    $server->stop('USR1');
+    fresh();
+    refused('native', qr/about a megabyte for each size of items/, 'too little for that', '-m', '10');
+}
+
 # Too little room: as large as a file may be is more than there is.
 fresh();
 refused('1.6', qr/can't (?:reserve|resize) .*: (?:File too large|No space left on device|Invalid argument)/,

@@ -16,6 +16,16 @@
 #define CHUNK_ALIGN 8
 #define SLAB_SIZE_STEP 8 /* classes must be more than this apart */
 #define AUTOMOVE_LEVEL_MAX 2
+#define GROWTH_FACTOR 1.25
+#define MIN_SPACE 48
+/* Classes of our own: so many bytes apart up to that size, then as in 1.6 from FINE_NEXT on. */
+#define FINE_FIRST 64
+#define FINE_STEPS                                                                       \
+    {8, 192}, {16, 320},                                                                 \
+    {                                                                                    \
+        32, 512                                                                          \
+    }
+#define FINE_NEXT 600
 #define HASH_POWER_LEAST 12
 #define HASH_POWER_DEFAULT 16
 #define HASH_POWER_MOST 32
@@ -167,10 +177,10 @@ static const struct opt options[] = {
      .section = MEMORY,
      .help = "answer an error when memory is full instead of evicting"},
     {.letter = 'f', .name = "slab-growth-factor", .kind = OPT_DOUBLE, OF(store.growth_factor),
-     .min = 1.000001, .max = 1e6, .arg = "X", .section = MEMORY, .preset = "1.25",
+     .min = 1.000001, .max = 1e6, .arg = "X", .section = MEMORY, .preset_help = "1.25",
      .error = "Factor must be greater than 1", .help = "ratio between slab chunk sizes"},
     {.letter = 'n', .name = "slab-min-size", .kind = OPT_INT, OF(store.min_space), .min = 1,
-     .max = 1 << 20, .arg = "N", .section = MEMORY, .preset = "48",
+     .max = 1 << 20, .arg = "N", .section = MEMORY, .preset_help = "48",
      .error = "Chunk size must be greater than 0",
      .help = "minimum space for key and value"},
     {.letter = 'C', .name = "disable-cas", .kind = OPT_OFF, OF(store.use_cas),
@@ -185,7 +195,7 @@ static const struct opt options[] = {
      .help = "pages do not move between slab classes"},
     {.word = "slab_automove", SET(set_automove), OF(automove.level), .arg = "N?",
      .section = MEMORY, .preset = "1", .old_preset = "0", .live = &live_automove,
-     .help = "move pages between classes: 0 never, 1 by age, 2 at each eviction"},
+     .help = "move pages between classes: 0 never, 1 by hits or age, 2 at each eviction"},
     {.word = "no_slab_automove", .kind = OPT_SET, OF(automove.level), .section = MEMORY,
      .live = &live_automove, .help = "pages move by command only"},
     {.word = "slab_automove_ratio", .kind = OPT_DOUBLE, OF(automove.ratio), .min = 1e-9,
@@ -326,13 +336,60 @@ check_slab_sizes(const struct settings *s)
     return NULL;
 }
 
+/* The largest chunk is a class in any case. */
+static void
+add_slab_size(struct settings *s, uint32_t size)
+{
+    if (size < s->chunk_max && s->slab_size_count < SETTINGS_SLAB_SIZES_MAX) {
+        s->slab_sizes[s->slab_size_count++] = size;
+    }
+}
+
+static void
+make_fine_sizes(struct settings *s)
+{
+    static const struct {
+        uint32_t apart, end;
+    } steps[] = {FINE_STEPS};
+    uint32_t size = FINE_FIRST - steps[0].apart;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        while (size < steps[i].end) {
+            add_slab_size(s, size += steps[i].apart);
+        }
+    }
+    for (size = FINE_NEXT; size < s->chunk_max / GROWTH_FACTOR;
+         size =
+             ((uint32_t)(size * GROWTH_FACTOR) + CHUNK_ALIGN - 1) & ~(CHUNK_ALIGN - 1u)) {
+        add_slab_size(s, size);
+    }
+}
+
+/* The profile's own, but for what is given. */
+static const char *
+settle_slab_sizes(struct settings *s)
+{
+    struct store_conf *conf = &s->store;
+    bool is_given =
+        conf->growth_factor != 0 || conf->min_space != 0 || s->slab_size_count > 0;
+    conf->growth_factor = conf->growth_factor != 0 ? conf->growth_factor : GROWTH_FACTOR;
+    conf->min_space = conf->min_space != 0 ? conf->min_space : MIN_SPACE;
+    const char *wrong = check_slab_sizes(s);
+    if (!is_given && rules_of(s->profile)->slab_classes_are_fine) {
+        make_fine_sizes(s);
+        conf->lends_chunks = true;
+    }
+    conf->sizes = s->slab_size_count > 0 ? s->slab_sizes : NULL;
+    conf->size_count = s->slab_size_count;
+    return wrong;
+}
+
 static const char *
 settle(struct settings *s, int *status)
 {
     struct store_conf *conf = &s->store;
     const char *wrong = check_item_max(s, status);
     wrong = wrong == NULL ? check_chunk_max(s) : wrong;
-    wrong = wrong == NULL ? check_slab_sizes(s) : wrong;
+    wrong = wrong == NULL ? settle_slab_sizes(s) : wrong;
     conf->limit_bytes = (uint64_t)s->memory_mb << 20;
     conf->item_max = (uint32_t)s->item_max;
     conf->chunk_max = (uint32_t)s->chunk_max;
@@ -340,8 +397,6 @@ settle(struct settings *s, int *status)
     conf->threads = (unsigned)s->threads;
     conf->hash_seed = rng_seed();
     conf->whole_pages = conf->can_reassign || s->chunk_max != CHUNK_MAX_14;
-    conf->sizes = s->slab_size_count > 0 ? s->slab_sizes : NULL;
-    conf->size_count = s->slab_size_count;
     conf->keeps_pages_when_full = !rules_of(s->profile)->mover_may_evict;
     s->serve.use_cas = conf->use_cas;
     return wrong;

@@ -152,5 +152,5 @@ automove_decide(const struct automove *a, const struct automove_conf *conf,
         find_spare(a, conf, sample, move)) {
         return true;
     }
-    return find_unfair(a, conf, sample, move);
+    return !conf->ignores_ages && find_unfair(a, conf, sample, move);
 }

@@ -24,20 +24,26 @@ struct automove_conf {
     unsigned spare_half_pages; /* of free chunks that a class may keep */
     bool waits_until_full;     /* no class gives to the pool while memory is left */
     bool counts_shares;        /* a quarter of all evictions makes a class needy, too */
+    bool ignores_ages;         /* only spare pages move */
 };
 
 /* What is known about a class now; counters may go back to 0 at a reset. */
 struct automove_class {
     uint64_t evicted, outofmemory;
+    uint64_t losses, returns; /* s3fifo: of a sample: left the main queue; came back */
     uint64_t free_chunks;
     uint32_t pages, chunks_per_page;
     uint32_t age;    /* of the tail */
     bool keeps_most; /* is passed over when room is made: no page is taken for others */
+    unsigned host, best; /* slab_host, slab_best_class */
+    bool is_wanted;      /* struct slab_class */
 };
 
 struct automove_sample {
     unsigned class_count; /* ids 1..class_count */
     bool is_full;         /* but for the pool */
+    uint32_t now;
+    uint64_t remembered; /* s3fifo: how many losses are */
     struct automove_class class[STORE_CLASSES];
 };
 

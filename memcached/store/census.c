@@ -263,7 +263,7 @@ is_plain_good(const struct census *c, const struct place *place, const struct it
     uint64_t total = item_total_of(&c->s->conf, it);
 
     return total <= c->s->slab.chunk_max && it->class_id == place->page->class_id &&
-           slab_class_of(&c->s->slab, total) == it->class_id;
+           total <= place->page->chunk_size;
 }
 
 /* Where the chunks of a chained item begin; behind the key, in the head's chunk. NULL: it is

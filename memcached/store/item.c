@@ -169,20 +169,26 @@ add_chunks(struct store *s, struct item *it, uint32_t now)
     return true;
 }
 
-/* A chunk that starts an item. The class may be full of heads and tails of chained items,
- * which are on the list of the largest class only. */
+/* A chunk that starts an item, and its class. The class may be full of heads and tails of chained
+ * items, which are on the list of the largest class only. */
 static void *
-take_head(struct store *s, unsigned class_id, uint32_t bytes, uint32_t now)
+take_head(struct store *s, uint32_t bytes, uint32_t now, uint8_t *class_id)
 {
     unsigned largest = s->slab.class_count;
-    void *chunk = lru_take_chunk(s, class_id, bytes, class_id, now);
+    unsigned id = slab_class_of(&s->slab, bytes);
+    void *chunk = lru_take_chunk(s, id, bytes, id, now);
 
-    if (chunk == NULL && class_id != largest && s->conf.item_max > s->slab.chunk_max) {
-        chunk = lru_take_chunk(s, class_id, bytes, largest, now);
+    while (unlikely(chunk == NULL) && slab_class_of(&s->slab, bytes) != id) {
+        id = slab_class_of(&s->slab, bytes); /* another one serves now */
+        chunk = lru_take_chunk(s, id, bytes, id, now);
+    }
+    if (chunk == NULL && id != largest && s->conf.item_max > s->slab.chunk_max) {
+        chunk = lru_take_chunk(s, id, bytes, largest, now);
     }
     if (chunk == NULL) {
-        lru_count_oom(s, class_id);
+        lru_count_oom(s, id);
     }
+    *class_id = (uint8_t)id;
     return chunk;
 }
 
@@ -190,9 +196,8 @@ static struct item *
 create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
                uint32_t value_len, uint32_t now)
 {
-    uint32_t bytes = head_bytes(s->conf.use_cas, key.len);
-    unsigned class_id = slab_class_of(&s->slab, bytes);
-    struct item *it = take_head(s, class_id, bytes, now);
+    uint8_t class_id;
+    struct item *it = take_head(s, head_bytes(s->conf.use_cas, key.len), now, &class_id);
 
     if (it == NULL) {
         return NULL;
@@ -203,7 +208,7 @@ create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime
     struct chunk *first = first_chunk(it);
     memset(first, 0, sizeof(*first));
     first->owner = it;
-    first->class_id = (uint8_t)class_id;
+    first->class_id = class_id;
     first->layout = ITEM_CHUNK;
     if (!add_chunks(s, it, now)) {
         lru_count_oom(s, it->class_id);
@@ -217,8 +222,8 @@ static struct item *
 create_plain(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
              uint32_t value_len, uint32_t total, uint32_t now)
 {
-    unsigned class_id = slab_class_of(&s->slab, total);
-    struct item *it = take_head(s, class_id, total, now);
+    uint8_t class_id;
+    struct item *it = take_head(s, total, now, &class_id);
 
     if (it == NULL) {
         return NULL;

@@ -27,6 +27,8 @@ lru_init(struct lru *l, const struct store_conf *store_conf, struct mem *mem)
     atomic_init(&l->warm_pct, conf->warm_pct);
     if (conf->policy == STORE_LRU_S3FIFO) {
         ghost_open(&l->ghost, mem, store_conf->limit_bytes / ITEM_BYTES_LEAST);
+        ghost_open(&l->lost, mem,
+                   store_conf->limit_bytes / ITEM_BYTES_LEAST / LRU_LOST_ONE_IN);
     }
     atomic_init(&l->shares.limit_bytes, store_conf->limit_bytes);
     shares_set(&l->shares, &store_conf->shares, mem);
@@ -40,6 +42,7 @@ lru_fini(struct lru *l)
     }
     PTHREAD_OK(pthread_mutex_destroy(&l->conf_lock));
     ghost_close(&l->ghost);
+    ghost_close(&l->lost);
     shares_fini(&l->shares);
 }
 
@@ -52,6 +55,8 @@ store_set_lru(struct store *s, const struct store_lru_conf *conf)
     l->conf = *conf;
     if (conf->policy == STORE_LRU_S3FIFO) {
         ghost_open(&l->ghost, &s->mem, s->conf.limit_bytes / ITEM_BYTES_LEAST);
+        ghost_open(&l->lost, &s->mem,
+                   s->conf.limit_bytes / ITEM_BYTES_LEAST / LRU_LOST_ONE_IN);
     }
     atomic_store_explicit(&l->policy, conf->policy, memory_order_relaxed);
     atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
@@ -431,8 +436,18 @@ add_ghost(struct store *s, struct lru_class *c, uint64_t hash)
 {
     if (c->ghosts++ % GHOST_FIT_PERIOD == 0) {
         ghost_fit(&s->lru.ghost, lru_number(&s->lru));
+        ghost_fit(&s->lru.lost, lru_number(&s->lru) / LRU_LOST_ONE_IN);
     }
     ghost_add(&s->lru.ghost, hash);
+}
+
+static void
+add_loss(struct store *s, struct lru_class *c, uint64_t hash)
+{
+    if (lru_is_sample(hash)) {
+        c->losses++;
+        ghost_add(&s->lru.lost, hash);
+    }
 }
 
 /* An item that is held would not give its memory now, and is in use: it goes to the
@@ -447,6 +462,8 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
         count_eviction(s, c, it, now);
         if (item_list(it) == STORE_LIST_HOT) {
             add_ghost(s, c, hash);
+        } else {
+            add_loss(s, c, hash);
         }
         shares_note_eviction(&s->lru, &c->uses[it->owner], it->owner, hash);
         mover_note_eviction(s, it->class_id);

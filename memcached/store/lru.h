@@ -25,6 +25,7 @@
 #define LRU_ATTEMPTS 10  /* to find room for a chunk */
 #define LRU_PASSES                                                                       \
     128 /* entries of owners that keep theirs, before the search is given up */
+#define LRU_LOST_ONE_IN 4u /* by their hash */
 
 /* Rows: name. They begin at 0 and go back there at a reset; struct store_class_stats and
  * struct store_totals say what they mean. */
@@ -36,6 +37,7 @@ struct lru_counters {
     uint64_t moves_to_cold, moves_to_warm, moves_within_lru;
     uint64_t crawler_reclaimed, crawler_items_checked;
     uint64_t ghost_hits;
+    uint64_t returns;
 };
 
 /* What is to be done with a tail entry. */
@@ -96,7 +98,8 @@ struct lru_class {
     _Atomic uint64_t number;
     _Atomic uint64_t direct_reclaims; /* a counter; relaxed, without the lock */
     bool has_evicted;
-    uint32_t ghosts;    /* that have been made; wraps */
+    uint64_t ghosts;    /* that have been made */
+    uint64_t losses;    /* in `lost` */
     uint64_t recharged; /* bytes that items have become longer where they are; wraps */
     struct lru_counters count;
     struct share_use uses[STORE_OWNERS];
@@ -114,6 +117,7 @@ struct lru {
     pthread_mutex_t conf_lock;
     struct store_lru_conf conf;
     struct ghost ghost; /* s3fifo */
+    struct ghost lost;  /* some of what left COLD: shows what a page more would bring */
     struct shares shares;
     struct lru_class classes[STORE_CLASSES];
 };
@@ -125,6 +129,13 @@ void lru_fini(struct lru *l);
  * class is held. */
 void lru_cursor_open(struct lru_list *list, struct lru_cursor *cursor, bool is_downwards);
 void lru_cursor_close(struct lru_list *list, struct lru_cursor *cursor);
+
+/* Whether it is one of those that `lost` is about. */
+static inline bool
+lru_is_sample(uint64_t hash)
+{
+    return (hash >> GHOST_BITS) % LRU_LOST_ONE_IN == 0;
+}
 
 static inline enum store_lru_policy
 lru_policy(const struct lru *l)

@@ -15,6 +15,7 @@
 /* Where spare pages go to the pool in times of need only, more of them go. */
 #define SPARE_HALF_PAGES_EVICTING 5
 #define SPARE_HALF_PAGES_KEEPING 3
+#define WORTH_MOVES 8u /* a second */
 
 /* What became of a chunk. */
 enum outcome {
@@ -368,6 +369,8 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
 {
     sample->class_count = s->slab.class_count;
     sample->is_full = slab_has_reached_limit(&s->slab);
+    sample->now = now;
+    sample->remembered = lru_number(&s->lru) / LRU_LOST_ONE_IN;
     for (unsigned id = 1; id <= sample->class_count; id++) {
         struct store_class_stats c;
 
@@ -375,11 +378,16 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
         sample->class[id] =
             (struct automove_class){.evicted = c.evicted,
                                     .outofmemory = c.outofmemory,
+                                    .losses = c.losses,
+                                    .returns = c.returns,
                                     .free_chunks = c.free_chunks,
                                     .pages = c.total_pages,
                                     .chunks_per_page = c.chunks_per_page,
                                     .age = c.age,
-                                    .keeps_most = shares_keep_most(s, id)};
+                                    .keeps_most = shares_keep_most(s, id),
+                                    .host = slab_host(&s->slab, id),
+                                    .best = slab_best_class(&s->slab, id),
+                                    .is_wanted = slab_is_wanted(&s->slab, id)};
     }
 }
 
@@ -414,13 +422,14 @@ store_automove_step(struct store *s, uint32_t now)
 {
     struct automover *a = &s->automover;
     struct store_automove conf = store_automove(s);
-    struct automove_conf rules = {.ratio = conf.ratio,
-                                  .spare_half_pages = s->conf.keeps_pages_when_full
-                                                          ? SPARE_HALF_PAGES_KEEPING
+    struct automove_conf rules = {
+        .ratio = conf.ratio,
+        .spare_half_pages = s->conf.keeps_pages_when_full ? SPARE_HALF_PAGES_KEEPING
                                                           : SPARE_HALF_PAGES_EVICTING,
-                                  .window = conf.window,
-                                  .waits_until_full = s->conf.keeps_pages_when_full,
-                                  .counts_shares = s->conf.keeps_pages_when_full};
+        .window = conf.window,
+        .waits_until_full = s->conf.keeps_pages_when_full,
+        .counts_shares = s->conf.keeps_pages_when_full,
+        .ignores_ages = lru_policy(&s->lru) == STORE_LRU_S3FIFO};
     struct automove_sample sample;
     struct automove_move move;
 
@@ -428,14 +437,20 @@ store_automove_step(struct store *s, uint32_t now)
         return false;
     }
     take_sample(s, now, &sample);
+    worth_add(&a->worth, &sample);
     if (a->last_second != now) {
         a->last_second = now;
+        a->moves = 0;
         if (!automove_add(&a->window, &rules, &sample)) {
             return false;
         }
     }
-    return automove_decide(&a->window, &rules, &sample, &move) &&
-           carry_out(s, (int)move.from, (int)move.to) && move.to == 0;
+    if (automove_decide(&a->window, &rules, &sample, &move)) {
+        return carry_out(s, (int)move.from, (int)move.to) && move.to == 0;
+    }
+    return rules.ignores_ages && a->moves++ < WORTH_MOVES &&
+           worth_decide(&a->worth, &sample, &move) &&
+           carry_out(s, (int)move.from, (int)move.to);
 }
 
 /* ---- life and statistics ------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 
 #include "store/automove.h"
 #include "store/store.h"
+#include "store/worth.h"
 
 #define MOVER_PENDING_BITS 64
 #define MOVER_PENDING (STORE_PAGE_BYTES / STORE_ITEM_HEADER / MOVER_PENDING_BITS + 1)
@@ -46,7 +47,9 @@ struct automover {
     pthread_mutex_t lock; /* conf; innermost */
     struct store_automove conf;
     struct automove window;
+    struct worth worth;
     uint32_t last_second;   /* that a sample was taken in */
+    unsigned moves;         /* by worth, in that second */
     _Atomic unsigned level; /* of conf; relaxed, for evicting threads */
     /* Level 2: the class that an eviction wants a page for, 0: none. Relaxed: a hint. */
     _Atomic unsigned wanted_by;

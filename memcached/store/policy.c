@@ -63,9 +63,14 @@ place_s3fifo(struct store *s, struct item *it, unsigned before, uint64_t hash)
         c->count.ghost_hits++;
         return STORE_LIST_COLD;
     }
-    return !c->has_evicted && is_hot_full(c) && !shares_cap(&s->lru.shares, it->owner)
-               ? STORE_LIST_COLD
-               : STORE_LIST_HOT;
+    if (!c->has_evicted) {
+        return is_hot_full(c) && !shares_cap(&s->lru.shares, it->owner) ? STORE_LIST_COLD
+                                                                        : STORE_LIST_HOT;
+    }
+    if (lru_is_sample(hash)) {
+        c->count.returns += ghost_take(&s->lru.lost, hash);
+    }
+    return STORE_LIST_HOT;
 }
 
 enum store_list

@@ -8,6 +8,9 @@
 #define CHUNK_MAX_LEAST 512u /* the head of a chained item with the longest key fits */
 #define PAGES_FIRST 16u
 #define PAGES_TO_MOVE_ONE 2u /* a class keeps its last page */
+#define PAGES_TO_OPEN                                                                    \
+    4u                  /* for each class that has some, before one more gets its first */
+#define LEND_REACH 1.25 /* times as large are the chunks that one may do with */
 
 static uint32_t
 round_up(uint32_t n)
@@ -24,7 +27,7 @@ add_class(struct slab *sl, uint32_t size)
     c->chunks_per_page = STORE_PAGE_BYTES / size;
 }
 
-/* The smallest class whose chunks hold so much. */
+/* The smallest class whose chunks hold so much; the sizes never change. */
 static unsigned
 search_class(const struct slab *sl, uint64_t bytes)
 {
@@ -41,6 +44,95 @@ search_class(const struct slab *sl, uint64_t bytes)
         }
     }
     return lo;
+}
+
+/* ---- which class serves which; the lock is held, or there is no other thread yet ------- */
+
+/* But for the one on its way. */
+static uint32_t
+own_pages(const struct slab *sl, unsigned id)
+{
+    return sl->classes[id].page_count - (sl->move.page != NULL && sl->move.from == id);
+}
+
+/* No class may take its first page if there is another one that serves. */
+static bool
+is_lending(const struct slab *sl)
+{
+    uint64_t open = 0;
+
+    for (unsigned id = 1; id <= sl->class_count; id++) {
+        open += own_pages(sl, id) > 0;
+    }
+    return sl->lends && (sl->is_full || open * PAGES_TO_OPEN * STORE_PAGE_BYTES >=
+                                            sl->pages.limit_bytes);
+}
+
+static bool
+is_in_reach(const struct slab *sl, unsigned id, unsigned host)
+{
+    return sl->classes[host].chunk_size <= LEND_REACH * sl->classes[id].chunk_size;
+}
+
+/* The next larger class that has pages. */
+static unsigned
+near_host(const struct slab *sl, unsigned id)
+{
+    unsigned host = id + 1;
+
+    while (host <= sl->class_count && own_pages(sl, host) == 0) {
+        host++;
+    }
+    return host <= sl->class_count && is_in_reach(sl, id, host) ? host : 0;
+}
+
+/* The class that is to get a page, as it can serve the most beside this one. */
+static unsigned
+farthest_in_reach(const struct slab *sl, unsigned id)
+{
+    unsigned host = id;
+
+    while (host < sl->class_count && is_in_reach(sl, id, host + 1)) {
+        host++;
+    }
+    return host;
+}
+
+/* `host` is the next larger class that has pages. It serves if it could serve the class that gets a
+ * page else: so chunks are at most LEND_REACH times LEND_REACH as large as they have to be. */
+static unsigned
+find_server(const struct slab *sl, unsigned id, unsigned host)
+{
+    unsigned farthest = farthest_in_reach(sl, id);
+
+    return host != 0 &&
+                   (is_in_reach(sl, farthest, host) || sl->classes[farthest].is_wanted)
+               ? host
+               : farthest;
+}
+
+static void
+assign_classes(struct slab *sl)
+{
+    bool lends = is_lending(sl);
+    unsigned host = 0;
+
+    for (unsigned id = sl->class_count; id >= 1; id--) {
+        bool serves = !lends || own_pages(sl, id) > 0;
+
+        sl->classes[id].is_wanted &= !serves;
+        host = serves ? id : host;
+        atomic_store_explicit(&sl->serving[id],
+                              (uint8_t)(serves ? id : find_server(sl, id, host)),
+                              memory_order_relaxed);
+    }
+    for (uint32_t bytes = 0, id = 1; bytes <= SLAB_SMALL_MAX; bytes += SLAB_ALIGN) {
+        id += id < sl->class_count && sl->classes[id].chunk_size < bytes;
+        atomic_store_explicit(
+            &sl->small[bytes / SLAB_ALIGN],
+            atomic_load_explicit(&sl->serving[id], memory_order_relaxed),
+            memory_order_relaxed);
+    }
 }
 
 /* The list as given, or a geometric series; the largest chunk always ends the table. */
@@ -64,9 +156,7 @@ build_classes(struct slab *sl, const struct store_conf *conf)
         }
     }
     add_class(sl, conf->chunk_max);
-    for (uint32_t bytes = 0; bytes <= SLAB_SMALL_MAX; bytes += SLAB_ALIGN) {
-        sl->small[bytes / SLAB_ALIGN] = (uint8_t)search_class(sl, bytes);
-    }
+    assign_classes(sl);
 }
 
 static const char *
@@ -125,18 +215,48 @@ reserve_page_entry(struct slab *sl, struct slab_class *c)
     return true;
 }
 
-/* A class always may take its first page, more of them only below the limit. */
-static bool
-grow_class(struct slab *sl, struct slab_class *c)
+/* Its first page, beyond the limit if there is no other class that serves; preallocated memory has
+ * none there, but a class that serves in need. */
+static void *
+take_first_page(struct slab *sl, unsigned id)
 {
+    struct slab_class *c = &sl->classes[id];
+    void *page = pages_take(&sl->pages, page_charge(sl, c), !sl->lends);
+
+    if (page != NULL || !sl->lends) {
+        return page;
+    }
+    sl->is_full = true;
+    assign_classes(sl);
+    if (near_host(sl, id) != 0) {
+        return NULL;
+    }
+    page = pages_take(&sl->pages, page_charge(sl, c), true);
+    if (page == NULL) {
+        c->is_wanted = true;
+        assign_classes(sl);
+    }
+    return page;
+}
+
+static bool
+grow_class(struct slab *sl, unsigned id)
+{
+    struct slab_class *c = &sl->classes[id];
+    bool is_first = own_pages(sl, id) == 0;
+
     if (!reserve_page_entry(sl, c)) {
         return false;
     }
-    void *page = pages_take(&sl->pages, page_charge(sl, c), c->page_count == 0);
+    void *page = is_first ? take_first_page(sl, id)
+                          : pages_take(&sl->pages, page_charge(sl, c), false);
     if (page == NULL) {
         return false;
     }
     c->pages[c->page_count++] = page;
+    if (is_first) {
+        assign_classes(sl);
+    }
     return true;
 }
 
@@ -154,20 +274,37 @@ cut_page(struct slab_class *c)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-/* Everything at once, and a page for each class. */
+/* Of which each class has one that can serve it. */
+static uint64_t
+count_classes_needed(const struct slab *sl)
+{
+    uint64_t count = 0;
+
+    for (unsigned id = 1; id <= sl->class_count; id++) {
+        id = sl->lends ? farthest_in_reach(sl, id) : id;
+        count++;
+    }
+    return count;
+}
+
+/* Everything at once, and a page for each class; if they lend, for the largest, which serves all. */
 static const char *
 preallocate(struct slab *sl, const struct store_conf *conf)
 {
     static const char no_memory[] = "no memory for preallocation";
 
-    if (sl->pages.limit_bytes / STORE_PAGE_BYTES < sl->class_count) {
-        return "preallocation needs at least one megabyte for each slab class";
+    if (sl->pages.limit_bytes / STORE_PAGE_BYTES < count_classes_needed(sl)) {
+        return sl->lends
+                   ? "preallocation needs more memory: about a megabyte for each size of "
+                     "items"
+                   : "preallocation needs at least one megabyte for each slab class";
     }
     if (!pages_preallocate(&sl->pages, conf->memory)) {
         return no_memory;
     }
-    for (unsigned i = 1; i <= sl->class_count && !conf->restores; i++) {
-        if (!grow_class(sl, &sl->classes[i])) {
+    for (unsigned i = sl->lends ? sl->class_count : 1;
+         i <= sl->class_count && !conf->restores; i++) {
+        if (!grow_class(sl, i)) {
             return no_memory;
         }
     }
@@ -186,6 +323,7 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     sl->chunk_max = conf->chunk_max;
     sl->whole_pages = conf->whole_pages || conf->can_reassign;
     sl->can_reassign = conf->can_reassign;
+    sl->lends = conf->lends_chunks;
     if (wrong == NULL) {
         build_classes(sl, conf);
         wrong = conf->preallocates || conf->memory != NULL ? preallocate(sl, conf) : NULL;
@@ -248,8 +386,11 @@ unsigned
 slab_class_of(const struct slab *sl, uint64_t bytes)
 {
     must(bytes <= sl->chunk_max);
-    return bytes <= SLAB_SMALL_MAX ? sl->small[round_up((uint32_t)bytes) / SLAB_ALIGN]
-                                   : search_class(sl, bytes);
+    return bytes <= SLAB_SMALL_MAX
+               ? atomic_load_explicit(&sl->small[round_up((uint32_t)bytes) / SLAB_ALIGN],
+                                      memory_order_relaxed)
+               : atomic_load_explicit(&sl->serving[search_class(sl, bytes)],
+                                      memory_order_relaxed);
 }
 
 /* ---- chunks --------------------------------------------------------------------------- */
@@ -310,7 +451,7 @@ take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow)
     must(class_id >= 1 && class_id <= sl->class_count);
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     struct item *it = take_locked(sl, c);
-    if (it == NULL && can_grow && grow_class(sl, c)) {
+    if (it == NULL && can_grow && grow_class(sl, class_id)) {
         it = take_locked(sl, c);
     }
     if (it != NULL) {
@@ -391,6 +532,8 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     sl->pages.limit_bytes = bytes;
+    sl->is_full = false;
+    assign_classes(sl);
     unlock_trimmed(sl);
     return true;
 }
@@ -413,12 +556,50 @@ slab_has_reached_limit(struct slab *sl)
     return has_reached;
 }
 
+unsigned
+slab_host(struct slab *sl, unsigned class_id)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    unsigned host = sl->lends ? near_host(sl, class_id) : 0;
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return host;
+}
+
+bool
+slab_is_wanted(struct slab *sl, unsigned class_id)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    bool is_wanted = sl->classes[class_id].is_wanted;
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return is_wanted;
+}
+
+unsigned
+slab_best_class(struct slab *sl, unsigned class_id)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    const struct slab_class *c = &sl->classes[class_id];
+    uint64_t chunks = (uint64_t)c->page_count * c->chunks_per_page;
+    uint64_t used = chunks - slab_free_chunks(sl, class_id);
+    uint64_t mean = used > 0 ? c->requested_bytes / used : c->chunk_size;
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return sl->lends ? search_class(sl, mean) : class_id;
+}
+
 /* ---- the page on its way --------------------------------------------------------------- */
 
 static bool
 has_spare(const struct slab *sl, int id)
 {
     return sl->classes[id].page_count >= PAGES_TO_MOVE_ONE;
+}
+
+/* A class that another one can serve may give its last page. */
+static bool
+may_give(const struct slab *sl, int id)
+{
+    return has_spare(sl, id) || (sl->lends && sl->classes[id].page_count > 0 &&
+                                 (unsigned)id != sl->class_count);
 }
 
 /* Any class that has two pages, beginning behind the one that was robbed last. */
@@ -455,7 +636,7 @@ check_move(const struct slab *sl, int *from, int to)
         to > (int)sl->class_count) {
         return STORE_MOVE_BAD_CLASS;
     }
-    return has_spare(sl, *from) ? STORE_MOVE_OK : STORE_MOVE_NO_SPARE;
+    return may_give(sl, *from) ? STORE_MOVE_OK : STORE_MOVE_NO_SPARE;
 }
 
 static void
@@ -471,6 +652,9 @@ begin_locked(struct slab *sl, unsigned from, unsigned to)
     m->chunk_size = c->chunk_size;
     m->chunks = c->chunks_per_page;
     m->left = m->chunks;
+    if (c->page_count == 1) {
+        assign_classes(sl);
+    }
     if (c->cut_count == 0) {
         c->cut_count = 1; /* not a chunk of it has been used, */
         c->fresh = m->page;
@@ -544,8 +728,10 @@ hand_over(struct slab *sl)
         to->pages[to->page_count++] = sl->move.page;
     } else {
         pages_give(&sl->pages, sl->move.page);
+        sl->is_full = false;
     }
     sl->move.page = NULL;
+    assign_classes(sl);
 }
 
 bool

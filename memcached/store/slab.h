@@ -7,10 +7,15 @@
  * One page at a time may be on its way to another class or to the pool of pages without one:
  * from slab_move_begin on, its chunks are neither taken nor put on the free list, and when all
  * are out slab_move_end hands it over.
+ *
+ * With lends_chunks, a class without pages has its items in chunks of a larger one, if that is not much
+ * larger, while there are few pages for each class that has any: little memory is not spent on a page
+ * for every class.
  */
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +38,7 @@ struct slab_class {
     /* As the chunks were taken and given back. What became longer or shorter in between is in
      * lru_class.recharged, and only the sum of both is above 0. */
     uint64_t requested_bytes;
+    bool is_wanted; /* it has no page, there was none, and what serves is much larger */
 };
 
 /* The page on its way. */
@@ -57,7 +63,11 @@ struct slab {
     bool whole_pages;
     bool can_reassign;
     struct slab_move move;
-    uint8_t
+    bool lends;
+    bool is_full; /* the last time that a class wanted its first page */
+    /* Whose chunks the items of a class get; relaxed: written under the lock. */
+    _Atomic uint8_t serving[STORE_CLASSES];
+    _Atomic uint8_t
         small[SLAB_SMALL_MAX / SLAB_ALIGN + 1]; /* by the size in units of SLAB_ALIGN */
     struct slab_class classes[STORE_CLASSES];
 };
@@ -68,11 +78,12 @@ must_check bool slab_init(struct slab *sl, const struct store_conf *conf, struct
                           char *err, size_t err_len);
 void slab_fini(struct slab *sl);
 
-/* Smallest class whose chunks hold `bytes` (<= chunk_max). Sizes never change: no lock. */
+/* The class whose chunks items of `bytes` (<= chunk_max) get. No lock: with lends_chunks it may be another
+ * one at the next call. */
 unsigned slab_class_of(const struct slab *sl, uint64_t bytes);
 
 /* A chunk, layout byte cleared, of which `requested` bytes are accounted; NULL when the class
- * has none and may not grow. */
+ * has none and may not grow; another class may serve then. */
 void *slab_take(struct slab *sl, unsigned class_id, uint32_t requested);
 /* The same, but the class does not grow. */
 void *slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested);
@@ -109,6 +120,12 @@ slab_move_chunk(const struct slab *sl, uint32_t i)
 {
     return sl->move.page + (size_t)i * sl->move.chunk_size;
 }
+
+/* The class that would serve the items of this one if it had no page; 0: none. */
+unsigned slab_host(struct slab *sl, unsigned class_id);
+bool slab_is_wanted(struct slab *sl, unsigned class_id);
+/* The class that its items are for, in the mean. */
+unsigned slab_best_class(struct slab *sl, unsigned class_id);
 
 /* With the lock held. */
 uint64_t slab_free_chunks(const struct slab *sl, unsigned class_id);

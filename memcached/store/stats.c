@@ -127,6 +127,8 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
     out->moves_within_lru = c->count.moves_within_lru;
     out->direct_reclaims =
         atomic_load_explicit(&c->direct_reclaims, memory_order_relaxed);
+    out->losses = c->losses;
+    out->returns = c->count.returns;
     out->ghost_hits = c->count.ghost_hits;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }

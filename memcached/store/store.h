@@ -94,6 +94,9 @@ struct store_conf {
     void *memory;
     bool restores; /* with memory: no class gets a page before restart_load brings them */
     bool can_reassign; /* pages may move between classes */
+    /* Classes get no page of their own before it is worth while: until then their items are in
+     * chunks of the next larger class. */
+    bool lends_chunks;
     bool
         keeps_pages_when_full; /* mover: no free chunk is "busy" (1.6), not an eviction */
     uint32_t
@@ -524,7 +527,7 @@ enum store_move_progress {
 enum store_move_progress store_move_step(struct store *s, unsigned chunks, uint32_t now);
 
 struct store_automove {
-    unsigned level; /* 0 off, 1 by age, 2 a page at each eviction */
+    unsigned level; /* 0 off, 1 by age, or hits (s3fifo), 2 a page at each eviction */
     double ratio;
     unsigned window; /* seconds */
 };
@@ -533,7 +536,7 @@ struct store_automove store_automove(struct store *s);
 /* Level 2: begins the move to the class that has evicted last, if any has since the last call.
  * False on other levels: need not be called again. */
 bool store_automove_evicted(struct store *s);
-/* Once a second, level 1: looks at ages and evictions, may start a move. True when the next one of the
+/* Once a second, level 1: looks at evictions, and ages or ghosts, may start a move. True when the next one of the
  * same second may follow as soon as that page has moved. */
 bool store_automove_step(struct store *s, uint32_t now);
 
@@ -605,6 +608,8 @@ struct store_class_stats {
     uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
     uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
     uint64_t ghost_hits; /* items stored again not long after they were evicted */
+    uint64_t losses,
+        returns; /* of a sample: left the main queue, came back; the first never reset */
 };
 
 struct store_owner_stats {

@@ -637,7 +637,7 @@ check_leaks(struct shared *sh)
 
 /* ---- kinds of stores ------------------------------------------------------------------ */
 
-#define KINDS 6u
+#define KINDS 8u
 
 static struct store_conf
 conf_of_kind(unsigned kind, unsigned threads)
@@ -680,6 +680,13 @@ conf_of_kind(unsigned kind, unsigned threads)
     case 5: /* nothing is chained */
         conf.item_max = conf.chunk_max = 1 << 20;
         conf.growth_factor = 4;
+        break;
+    case 6: /* classes open and close */
+    case 7:
+        conf.growth_factor = 1.1;
+        conf.lends_chunks = conf.keeps_pages_when_full = true;
+        conf.preallocates = kind == 7;
+        conf.limit_bytes += conf.preallocates ? 24u << 20 : 0;
         break;
     default:
         break;
