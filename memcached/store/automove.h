@@ -35,7 +35,7 @@ struct automove_class {
     uint32_t pages, chunks_per_page;
     uint32_t age;    /* of the tail */
     bool keeps_most; /* is passed over when room is made: no page is taken for others */
-    unsigned host, best; /* slab_host, slab_best_class */
+    unsigned host, best; /* store_class_stats, slab_best_class */
     bool is_wanted;      /* struct slab_class */
 };
 

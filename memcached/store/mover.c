@@ -364,6 +364,13 @@ store_automove(struct store *s)
     return conf;
 }
 
+/* Bytes of an item. */
+static uint64_t
+mean_of(const struct store_class_stats *c)
+{
+    return c->used_chunks > 0 ? c->requested_bytes / c->used_chunks : c->chunk_size;
+}
+
 static void
 take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
 {
@@ -385,9 +392,9 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
                                     .chunks_per_page = c.chunks_per_page,
                                     .age = c.age,
                                     .keeps_most = shares_keep_most(s, id),
-                                    .host = slab_host(&s->slab, id),
-                                    .best = slab_best_class(&s->slab, id),
-                                    .is_wanted = slab_is_wanted(&s->slab, id)};
+                                    .host = c.host,
+                                    .best = slab_best_class(&s->slab, id, mean_of(&c)),
+                                    .is_wanted = c.is_wanted};
     }
 }
 
@@ -437,7 +444,11 @@ store_automove_step(struct store *s, uint32_t now)
         return false;
     }
     take_sample(s, now, &sample);
-    worth_add(&a->worth, &sample);
+    /* What leaves while a page is on its way says nothing about what its class is worth. */
+    bool is_moving = slab_is_moving(&s->slab);
+    if (!is_moving) {
+        worth_add(&a->worth, &sample);
+    }
     if (a->last_second != now) {
         a->last_second = now;
         a->moves = 0;
@@ -448,7 +459,7 @@ store_automove_step(struct store *s, uint32_t now)
     if (automove_decide(&a->window, &rules, &sample, &move)) {
         return carry_out(s, (int)move.from, (int)move.to) && move.to == 0;
     }
-    return rules.ignores_ages && a->moves++ < WORTH_MOVES &&
+    return rules.ignores_ages && !is_moving && a->moves++ < WORTH_MOVES &&
            worth_decide(&a->worth, &sample, &move) &&
            carry_out(s, (int)move.from, (int)move.to);
 }

@@ -127,7 +127,9 @@ assign_classes(struct slab *sl)
                               memory_order_relaxed);
     }
     for (uint32_t bytes = 0, id = 1; bytes <= SLAB_SMALL_MAX; bytes += SLAB_ALIGN) {
-        id += id < sl->class_count && sl->classes[id].chunk_size < bytes;
+        while (id < sl->class_count && sl->classes[id].chunk_size < bytes) {
+            id++; /* with a small growth factor several classes have the same size */
+        }
         atomic_store_explicit(
             &sl->small[bytes / SLAB_ALIGN],
             atomic_load_explicit(&sl->serving[id], memory_order_relaxed),
@@ -215,6 +217,17 @@ reserve_page_entry(struct slab *sl, struct slab_class *c)
     return true;
 }
 
+/* With lending: what first pages may make it, however often classes give theirs away. */
+static void
+set_most(struct slab *sl)
+{
+    uint64_t least = sl->pages.malloced_bytes > sl->pages.limit_bytes
+                         ? sl->pages.malloced_bytes
+                         : sl->pages.limit_bytes;
+
+    sl->most_bytes = least + (uint64_t)sl->class_count * STORE_PAGE_BYTES;
+}
+
 /* Its first page, beyond the limit if there is no other class that serves; preallocated memory has
  * none there, but a class that serves in need. */
 static void *
@@ -231,7 +244,8 @@ take_first_page(struct slab *sl, unsigned id)
     if (near_host(sl, id) != 0) {
         return NULL;
     }
-    page = pages_take(&sl->pages, page_charge(sl, c), true);
+    page = pages_take(&sl->pages, page_charge(sl, c),
+                      sl->pages.malloced_bytes < sl->most_bytes);
     if (page == NULL) {
         c->is_wanted = true;
         assign_classes(sl);
@@ -326,6 +340,7 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     sl->lends = conf->lends_chunks;
     if (wrong == NULL) {
         build_classes(sl, conf);
+        set_most(sl);
         wrong = conf->preallocates || conf->memory != NULL ? preallocate(sl, conf) : NULL;
     }
     if (wrong != NULL) {
@@ -380,6 +395,7 @@ slab_adopt_cut(struct slab *sl, unsigned class_id, uint32_t cut_count,
         c->fresh = (char *)c->pages[cut_count - 1] +
                    (size_t)(c->chunks_per_page - fresh_count) * c->chunk_size;
     }
+    assign_classes(sl);
 }
 
 unsigned
@@ -532,6 +548,7 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     sl->pages.limit_bytes = bytes;
+    set_most(sl);
     sl->is_full = false;
     assign_classes(sl);
     unlock_trimmed(sl);
@@ -557,33 +574,15 @@ slab_has_reached_limit(struct slab *sl)
 }
 
 unsigned
-slab_host(struct slab *sl, unsigned class_id)
+slab_host(const struct slab *sl, unsigned class_id)
 {
-    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    unsigned host = sl->lends ? near_host(sl, class_id) : 0;
-    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    return host;
-}
-
-bool
-slab_is_wanted(struct slab *sl, unsigned class_id)
-{
-    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    bool is_wanted = sl->classes[class_id].is_wanted;
-    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    return is_wanted;
+    return sl->lends ? near_host(sl, class_id) : 0;
 }
 
 unsigned
-slab_best_class(struct slab *sl, unsigned class_id)
+slab_best_class(const struct slab *sl, unsigned class_id, uint64_t mean)
 {
-    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    const struct slab_class *c = &sl->classes[class_id];
-    uint64_t chunks = (uint64_t)c->page_count * c->chunks_per_page;
-    uint64_t used = chunks - slab_free_chunks(sl, class_id);
-    uint64_t mean = used > 0 ? c->requested_bytes / used : c->chunk_size;
-    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    return sl->lends ? search_class(sl, mean) : class_id;
+    return sl->lends && mean <= sl->chunk_max ? search_class(sl, mean) : class_id;
 }
 
 /* ---- the page on its way --------------------------------------------------------------- */
@@ -599,7 +598,7 @@ static bool
 may_give(const struct slab *sl, int id)
 {
     return has_spare(sl, id) || (sl->lends && sl->classes[id].page_count > 0 &&
-                                 (unsigned)id != sl->class_count);
+                                 near_host(sl, (unsigned)id) != 0);
 }
 
 /* Any class that has two pages, beginning behind the one that was robbed last. */
@@ -681,13 +680,23 @@ slab_move_begin(struct slab *sl, int *from, int to)
     return status;
 }
 
+bool
+slab_is_moving(struct slab *sl)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    bool is_moving = sl->move.page != NULL;
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return is_moving;
+}
+
 uint32_t
 slab_losing(struct slab *sl, unsigned class_id)
 {
     uint32_t chunks = 0;
 
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    if (sl->move.page != NULL && sl->move.from == class_id) {
+    if (sl->move.page != NULL && sl->move.from == class_id &&
+        own_pages(sl, class_id) > 0) {
         chunks = sl->move.chunks;
     }
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));

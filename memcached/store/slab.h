@@ -64,7 +64,8 @@ struct slab {
     bool can_reassign;
     struct slab_move move;
     bool lends;
-    bool is_full; /* the last time that a class wanted its first page */
+    bool is_full;        /* the last time that a class wanted its first page */
+    uint64_t most_bytes; /* that first pages beyond the limit may make it, with lending */
     /* Whose chunks the items of a class get; relaxed: written under the lock. */
     _Atomic uint8_t serving[STORE_CLASSES];
     _Atomic uint8_t
@@ -121,11 +122,12 @@ slab_move_chunk(const struct slab *sl, uint32_t i)
     return sl->move.page + (size_t)i * sl->move.chunk_size;
 }
 
-/* The class that would serve the items of this one if it had no page; 0: none. */
-unsigned slab_host(struct slab *sl, unsigned class_id);
-bool slab_is_wanted(struct slab *sl, unsigned class_id);
-/* The class that its items are for, in the mean. */
-unsigned slab_best_class(struct slab *sl, unsigned class_id);
+/* Whether one is on its way. */
+bool slab_is_moving(struct slab *sl);
+/* The class that its items are for, which have so many bytes in the mean. No lock. */
+unsigned slab_best_class(const struct slab *sl, unsigned class_id, uint64_t mean);
 
 /* With the lock held. */
+/* The class that would serve the items of this one if it had no page; 0: none. */
+unsigned slab_host(const struct slab *sl, unsigned class_id);
 uint64_t slab_free_chunks(const struct slab *sl, unsigned class_id);

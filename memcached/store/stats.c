@@ -94,6 +94,8 @@ slab_class_stats(struct slab *sl, unsigned class_id, struct store_class_stats *o
     out->free_chunks = slab_free_chunks(sl, class_id);
     out->used_chunks = out->total_chunks - out->free_chunks;
     out->requested_bytes = c->requested_bytes;
+    out->host = slab_host(sl, class_id);
+    out->is_wanted = c->is_wanted;
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
 }
 

@@ -610,6 +610,8 @@ struct store_class_stats {
     uint64_t ghost_hits; /* items stored again not long after they were evicted */
     uint64_t losses,
         returns; /* of a sample: left the main queue, came back; the first never reset */
+    unsigned host;  /* the class that would serve its items if it had no page; 0: none */
+    bool is_wanted; /* it has no page, there was none, and what serves is much larger */
 };
 
 struct store_owner_stats {

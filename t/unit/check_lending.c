@@ -135,9 +135,9 @@ TEST(preallocated_memory_is_not_spent_on_all_classes)
     (void)fill_with(128, 0);
     ck_assert_uint_eq(pages_of(SIZE_128), 4);
     ck_assert_uint_eq(put_class(1000000, 500), SIZE_MAX_CHUNK);
-    ck_assert(slab_is_wanted(&s->slab, SIZE_512));
+    ck_assert(class_of(s, SIZE_512, NOW).is_wanted);
     move(SIZE_128, SIZE_512);
-    ck_assert(!slab_is_wanted(&s->slab, SIZE_512));
+    ck_assert(!class_of(s, SIZE_512, NOW).is_wanted);
     ck_assert_uint_eq(put_class(1000001, 500), SIZE_512);
     ck_assert_uint_eq(put_class(1000002, 200), SIZE_512);
     ck_assert_uint_eq(class_at(1000000), SIZE_MAX_CHUNK);
@@ -215,6 +215,14 @@ TEST(the_last_page_goes_where_another_class_serves)
     ck_assert_int_eq(store_move_page(s, -1, SIZE_96), STORE_MOVE_OK);
 }
 
+static unsigned
+best_of(unsigned class_id)
+{
+    struct store_class_stats c = class_of(s, class_id, NOW);
+
+    return slab_best_class(&s->slab, class_id, c.requested_bytes / c.used_chunks);
+}
+
 /* What is stored again goes to the class that it is for. */
 TEST(a_class_opens_for_its_items)
 {
@@ -224,7 +232,7 @@ TEST(a_class_opens_for_its_items)
     put_total(0, 128);
     end = fill_with(104, 1);
     ck_assert_uint_eq(class_at(end - 1), SIZE_128);
-    ck_assert_uint_eq(slab_best_class(&s->slab, SIZE_128), SIZE_104);
+    ck_assert_uint_eq(best_of(SIZE_128), SIZE_104);
     move(SIZE_128, SIZE_104);
     ck_assert_uint_eq(put_class(end - 1, 101), SIZE_104);
     ck_assert_uint_eq(put_class(end, 96), SIZE_104);
@@ -238,4 +246,79 @@ TEST(more_memory_opens_all)
     ck_assert_uint_eq(put_class(1000000, 104), SIZE_128);
     ck_assert(store_set_limit(s, 64 * MIB));
     ck_assert_uint_eq(put_class(1000001, 104), SIZE_104);
+}
+
+/* Items that have grown where they are leave with more bytes than they came with. */
+TEST(items_that_grow_are_for_their_class)
+{
+    for (size_t i = 0; i < 2000; i++) {
+        put_total(i, 113);
+        put_total(i, 128);
+        if (i >= 100) {
+            drop(key_at(i - 100), NOW);
+        }
+    }
+    ck_assert_uint_eq(best_of(SIZE_128), SIZE_128);
+}
+
+TEST(only_what_another_one_serves_gives_its_last_page)
+{
+    reopen_with(2);
+    ck_assert_uint_eq(put_class(0, 256), SIZE_256);
+    (void)put_class(1, 128);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(store_move_page(s, SIZE_256, SIZE_128), STORE_MOVE_NO_SPARE);
+        ck_assert_uint_eq(put_class(2 + i, 256), SIZE_256);
+    }
+    ck_assert_uint_eq(totals_of(s).malloced_bytes, 2 * MIB);
+}
+
+static void
+try_to_move(int from, int to)
+{
+    if (store_move_page(s, from, to) == STORE_MOVE_OK) {
+        while (store_move_step(s, 100, NOW) != STORE_MOVE_IDLE) {
+        }
+    }
+}
+
+/* In a circle that gives pages to the largest class, and takes first ones. */
+TEST(first_pages_have_a_limit)
+{
+    static const uint32_t near[] = {96, 120, 144, 176};
+
+    conf.sizes = near;
+    conf.size_count = sizeof(near) / sizeof(*near);
+    reopen_with(2);
+    (void)fill_with(176, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        (void)put_class(1000000 + i, 96);
+        try_to_move(4, 3);
+        try_to_move(2, 3);
+        try_to_move(3, 4);
+        try_to_move(3, 4);
+    }
+    ck_assert_uint_ge(totals_of(s).malloced_bytes, 3 * MIB);
+    ck_assert_uint_le(totals_of(s).malloced_bytes, (2 + store_class_count(s)) * MIB);
+    ck_assert_uint_ge(put_class(2000000, 96), 2);
+    audit_store(s);
+}
+
+TEST(what_is_left_of_a_class_says_nothing)
+{
+    static const struct store_automove automove = {
+        .level = 1, .ratio = 0.8, .window = 10};
+
+    reopen_with(2);
+    (void)fill_with(112, 0);
+    store_set_automove(s, &automove);
+    move(SIZE_112, SIZE_128);
+    ck_assert_int_eq(store_move_page(s, SIZE_112, SIZE_128), STORE_MOVE_OK);
+    ck_assert_uint_eq(slab_losing(&s->slab, SIZE_112), 0); /* it gets no chunk any more */
+    (void)store_automove_step(s, NOW + 1);
+    ck_assert(!s->automover.worth.has_last);
+    while (store_move_step(s, 100, NOW) != STORE_MOVE_IDLE) {
+    }
+    (void)store_automove_step(s, NOW + 2);
+    ck_assert(s->automover.worth.has_last);
 }

@@ -464,6 +464,34 @@ TEST_LOOP(a_load_that_is_interrupted_is_repeated, 3)
     }
 }
 
+static void
+note_servers(unsigned servers[], unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        servers[i] = slab_class_of(&l.s->slab, 60 + 40 * i);
+    }
+}
+
+/* A class without pages puts its items where it did. */
+TEST(classes_lend_as_before)
+{
+    static const uint32_t near[] = {104, 112, 128, 4096};
+    unsigned before[100], after[100];
+
+    conf.sizes = near;
+    conf.lends_chunks = true;
+    begin_life(NOW);
+    note_servers(before, 100);
+    expect_ok(put_sized(l.s, "middle", 60, 0, NOW));
+    expect_ok(put_sized(l.s, "large", 3000, 0, NOW));
+    note_servers(after, 100);
+    ck_assert_mem_ne(after, before, sizeof before);
+    memcpy(before, after, sizeof before);
+    restart_life(NOW);
+    note_servers(after, 100);
+    ck_assert_mem_eq(after, before, sizeof before);
+}
+
 /* What is done by several at a time. */
 TEST_LOOP(many_threads_bring_back_what_one_does, 2)
 {
