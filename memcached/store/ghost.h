@@ -39,7 +39,7 @@ ghost_open(struct ghost *g, struct mem *mem, uint64_t most)
         g->words = mem_map(mem, room * sizeof(*g->words));
         g->room = room;
     }
-    if (g->words != NULL) {
+    if (g->words != NULL && atomic_load_explicit(&g->used, memory_order_relaxed) == 0) {
         atomic_store_explicit(&g->used, GHOST_WORDS_LEAST, memory_order_release);
     }
 }

@@ -408,7 +408,6 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
 {
     uint32_t exptime = item_exptime(it);
 
-    c->has_evicted = true;
     c->count.evicted++;
     c->count.evicted_time = lru_idle(it, now);
     c->count.evicted_nonzero += exptime != STORE_NEVER;
@@ -450,23 +449,33 @@ add_loss(struct store *s, struct lru_class *c, uint64_t hash)
     }
 }
 
+/* The class had no room for another one. */
+static void
+note_need(struct store *s, struct lru_class *c, const struct item *it, uint64_t hash)
+{
+    c->has_evicted = true;
+    if (item_list(it) == STORE_LIST_HOT) {
+        add_ghost(s, c, hash);
+    } else {
+        add_loss(s, c, hash);
+    }
+    mover_note_eviction(s, it->class_id);
+}
+
 /* An item that is held would not give its memory now, and is in use: it goes to the
  * head instead of being lost, unless it has been held for suspiciously long. */
 static enum pull
-evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint32_t now,
-      struct item **removed)
+evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, bool caps,
+      uint32_t now, struct item **removed)
 {
     uint32_t repair = s->conf.tail_repair_seconds;
 
     if (item_refs(it) == 1) {
         count_eviction(s, c, it, now);
-        if (item_list(it) == STORE_LIST_HOT) {
-            add_ghost(s, c, hash);
-        } else {
-            add_loss(s, c, hash);
+        if (!caps) {
+            note_need(s, c, it, hash);
         }
         shares_note_eviction(&s->lru, &c->uses[it->owner], it->owner, hash);
-        mover_note_eviction(s, it->class_id);
         remove_victim(s, it, hash, removed);
         return PULL_EVICTED;
     }
@@ -483,7 +492,7 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
 /* Stripe and LRU lock held. */
 static enum pull
 act(struct store *s, struct lru_class *c, struct item *it, enum action action,
-    uint64_t hash, uint32_t now, struct item **removed)
+    uint64_t hash, bool caps, uint32_t now, struct item **removed)
 {
     switch (action) {
     case ACTION_KEEP:
@@ -495,7 +504,7 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
         remove_victim(s, it, hash, removed);
         return PULL_RECLAIMED;
     case ACTION_EVICT:
-        return evict(s, c, it, hash, now, removed);
+        return evict(s, c, it, hash, caps, now, removed);
     case ACTION_TO_HEAD:
         c->count.moves_within_lru++;
         lru_move_locked(s, it, item_list(it));
@@ -529,7 +538,8 @@ pull_one(struct store *s, struct lru_class *c, struct item *it,
     enum pull pull = PULL_BUSY;
 
     if (table_try_lock(&s->table, hash)) {
-        pull = act(s, c, it, policy_judge(s, it, ask, kept, now), hash, now, removed);
+        pull = act(s, c, it, policy_judge(s, it, ask, kept, now), hash, ask->caps, now,
+                   removed);
         table_unlock(&s->table, hash);
     }
     return pull;

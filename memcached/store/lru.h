@@ -69,7 +69,7 @@ struct pull_rule {
     bool evicts;       /* COLD */
     bool moves_active; /* between the lists, those read twice */
     bool forces; /* HOT and WARM: everything goes to COLD; s3fifo: whatever was read */
-    bool caps;   /* s3fifo: what it passes over stays in HOT, too */
+    bool caps; /* not for want of memory; s3fifo: what it passes over stays in HOT, too */
     bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
     uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
     double idle_max;

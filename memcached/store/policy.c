@@ -327,8 +327,10 @@ policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now)
     unsigned others = SHARES_EVERY & ~(1u << owner);
 
     for (unsigned n = 0; n < CAP_EVICTIONS && shares_is_over(s, owner); n++) {
+        /* One goes where as much comes, and one of what it has stored in other sizes. */
+        unsigned id = n == 0 ? class_id : shares_largest(s, owner);
         for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-            if (lru_pull(s, class_id, lists[i], &own, others, S3FIFO_ROUNDS, now) >=
+            if (lru_pull(s, id, lists[i], &own, others, S3FIFO_ROUNDS, now) >=
                 PULL_RECLAIMED) {
                 break;
             }

@@ -64,6 +64,6 @@ enum action policy_judge(const struct store *s, const struct item *it,
  * point in trying again. One stripe may be held. */
 enum pull policy_make_room(struct store *s, unsigned class_id, unsigned attempt,
                            uint32_t now);
-/* The owner stores in that class: lets some of its own go there, if it has more than its ceiling.
+/* The owner stores in that class: lets some of its own go, if it has more than its ceiling.
  * One stripe may be held. */
 void policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now);

@@ -172,6 +172,20 @@ shares_is_over(const struct store *s, unsigned owner)
     return shares_cap(sh, owner) && sum_bytes(&s->lru, owner) > part_of(sh, owner, limit);
 }
 
+unsigned
+shares_largest(const struct store *s, unsigned owner)
+{
+    unsigned largest = 0;
+
+    for (unsigned i = 1; i < STORE_CLASSES; i++) {
+        if (bytes_in(&s->lru.classes[i], owner) >
+            bytes_in(&s->lru.classes[largest], owner)) {
+            largest = i;
+        }
+    }
+    return largest;
+}
+
 /* ---- statistics ----------------------------------------------------------------------- */
 
 static uint64_t

@@ -4,30 +4,12 @@
  * Shares of the memory: whose items are passed over when room is made, what is lent and how soon it is
  * back, ceilings, whose an item is, and what is counted of each owner.
  */
-#include "fixture_store.h"
+#include "fixture_s3fifo.h"
 
 #include "base/rng.h"
 #include "store/shares.h"
 
-#define PLACES 100u /* items of the class that has one page */
-#define VALUE 9000u
-#define CLASS 1u
-
 enum { WEB, LOG, BATCH, NOBODY }; /* owners */
-
-static const uint32_t sizes[] = {10480};
-
-static void
-set_up(void)
-{
-    conf = default_conf(MIB);
-    conf.sizes = sizes;
-    conf.size_count = 1;
-    conf.whole_pages = true;
-    conf.lru = segmented_lru();
-    conf.lru.policy = STORE_LRU_S3FIFO;
-    s = open_store(&conf);
-}
 
 static void
 share(unsigned owner, unsigned per_mille, bool is_ceiling)
@@ -70,33 +52,6 @@ store_and_read(unsigned owner, const char *prefix, unsigned from, unsigned to)
     }
 }
 
-/* Without a use. */
-static struct item *
-look(const char *key)
-{
-    static const struct store_look glance;
-    struct store_seen seen;
-    struct item *it;
-
-    return store_look(s, key_of(key), &glance, NOW, &seen, &it) == STORE_OK ? it : NULL;
-}
-
-static unsigned
-count_there(const char *prefix, unsigned from, unsigned to)
-{
-    unsigned there = 0;
-
-    for (unsigned i = from; i < to; i++) {
-        struct item *it = look(numbered(prefix, i));
-
-        there += it != NULL;
-        if (it != NULL) {
-            store_release(s, it);
-        }
-    }
-    return there;
-}
-
 static unsigned
 owner_of(const char *key)
 {
@@ -126,7 +81,7 @@ read_range(const char *prefix, unsigned from, unsigned to)
 
 /* ---- what is reserved ------------------------------------------------------------------- */
 
-FIXTURE(set_up, tear_down_store);
+FIXTURE(set_up_s3fifo, tear_down_store);
 
 static const enum store_lru_policy policies[] = {STORE_LRU_S3FIFO, STORE_LRU_SEGMENTED,
                                                  STORE_LRU_FLAT};
@@ -144,7 +99,7 @@ TEST_ROWS(what_is_reserved_outlives_a_scan, policies, store_lru_name(*row))
     share(WEB, 400, false);
     store_range(WEB, "web", 0, 40);
     store_and_read(BATCH, "scan", 0, 30 * PLACES);
-    ck_assert_uint_eq(count_there("web", 0, 40), 40);
+    ck_assert_uint_eq(count_kept("web", 0, 40), 40);
     ck_assert_uint_eq(stats_of(WEB).evicted, 0);
     ck_assert_uint_eq(stats_of(BATCH).items, PLACES - 40);
 }
@@ -154,7 +109,7 @@ TEST_ROWS(nothing_is_reserved_without_shares, policies, store_lru_name(*row))
     use_policy(*row);
     store_range(WEB, "web", 0, 40);
     store_and_read(BATCH, "scan", 0, 30 * PLACES);
-    ck_assert_uint_eq(count_there("web", 0, 40), 0);
+    ck_assert_uint_eq(count_kept("web", 0, 40), 0);
     ck_assert_uint_eq(stats_of(WEB).evicted, 40);
 }
 
@@ -166,7 +121,7 @@ TEST(what_was_read_of_the_others_goes_first)
     read_range("log", 0, 70);
     read_range("log", 0, 70);
     store_range(BATCH, "scan", 0, PLACES);
-    ck_assert_uint_eq(count_there("web", 0, 30), 30);
+    ck_assert_uint_eq(count_kept("web", 0, 30), 30);
 }
 
 TEST_ROWS(what_is_not_used_is_lent_and_comes_back, policies, store_lru_name(*row))
@@ -179,7 +134,7 @@ TEST_ROWS(what_is_not_used_is_lent_and_comes_back, policies, store_lru_name(*row
         store_as(WEB, numbered("web", i), VALUE);
         ck_assert_uint_eq(stats_of(WEB).items, i + 1);
     }
-    ck_assert_uint_eq(count_there("web", 0, PLACES / 2), PLACES / 2);
+    ck_assert_uint_eq(count_kept("web", 0, PLACES / 2), PLACES / 2);
     ck_assert_uint_eq(stats_of(BATCH).items, PLACES / 2);
 }
 
@@ -276,7 +231,7 @@ TEST_ROWS(a_ceiling_holds_in_an_empty_store, policies, store_lru_name(*row))
         }
     }
     store_range(WEB, "web", 0, 80);
-    ck_assert_uint_eq(count_there("web", 0, 80), 80);
+    ck_assert_uint_eq(count_kept("web", 0, 80), 80);
 }
 
 TEST(a_lower_ceiling_is_reached_soon)
@@ -287,12 +242,41 @@ TEST(a_lower_ceiling_is_reached_soon)
     ck_assert_uint_le(stats_of(BATCH).bytes, MIB / 5 + 2 * VALUE);
 }
 
+/* Else nothing of the new size would stay. */
+TEST(a_ceiling_moves_with_the_sizes)
+{
+    static const uint32_t two[] = {5240, 10480};
+
+    conf.sizes = two;
+    conf.size_count = 2;
+    reopen_with(2);
+    share(BATCH, 200, true);
+    store_range(BATCH, "large", 0, 40);
+    for (unsigned i = 0; i < 120; i++) {
+        store_as(BATCH, numbered("half", i), VALUE / 2);
+        ck_assert_uint_le(stats_of(BATCH).bytes, 2 * MIB / 5 + 2 * VALUE);
+    }
+    ck_assert_uint_ge(count_kept("half", 0, 120), 60);
+    ck_assert_uint_le(count_kept("large", 0, 40), 10);
+}
+
+/* A page more would not help. */
+TEST(a_ceiling_is_no_want_of_memory)
+{
+    share(BATCH, 100, true);
+    store_range(BATCH, "b", 0, PLACES / 2);
+    ck_assert_uint_gt(stats_of(BATCH).evicted, 0);
+    ck_assert(!s->lru.classes[CLASS].has_evicted);
+    store_range(WEB, "web", 0, 2 * PLACES);
+    ck_assert(s->lru.classes[CLASS].has_evicted);
+}
+
 TEST(a_ceiling_is_a_reserve_too)
 {
     share(BATCH, 200, true);
     store_range(BATCH, "b", 0, 18);
     store_range(WEB, "web", 0, 20 * PLACES);
-    ck_assert_uint_eq(count_there("b", 0, 18), 18);
+    ck_assert_uint_eq(count_kept("b", 0, 18), 18);
 }
 
 TEST(without_evictions_there_is_no_ceiling)
@@ -382,7 +366,7 @@ TEST(what_is_created_is_the_creators)
 
 /* ---- what is counted -------------------------------------------------------------------- */
 
-FIXTURE(set_up, tear_down_store);
+FIXTURE(set_up_s3fifo, tear_down_store);
 
 TEST(evictions_are_counted_by_owner)
 {
@@ -402,7 +386,7 @@ store_gone(unsigned owner, unsigned from, unsigned to)
     unsigned gone = 0;
 
     for (unsigned i = from; i < to; i++) {
-        if (count_there("web", i, i + 1) == 0) {
+        if (count_kept("web", i, i + 1) == 0) {
             store_as(owner, numbered("web", i), 8);
             gone++;
         }

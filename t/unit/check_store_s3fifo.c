@@ -4,27 +4,10 @@
  * S3-FIFO: which item leaves next, what a read changes, what ghosts bring back; and what becomes of
  * lists that another policy has left.
  */
-#include "fixture_store.h"
+#include "fixture_s3fifo.h"
 
-#define PLACES 100u /* items of the class that has one page */
 #define HOT_PLACES (PLACES / 20)
-#define VALUE 9000u
-#define CLASS 1u
 #define MOVES 500u
-
-static const uint32_t sizes[] = {10480};
-
-static void
-set_up(void)
-{
-    conf = default_conf(MIB);
-    conf.sizes = sizes;
-    conf.size_count = 1;
-    conf.whole_pages = true;
-    conf.lru = segmented_lru();
-    conf.lru.policy = STORE_LRU_S3FIFO;
-    s = open_store(&conf);
-}
 
 static void
 store_range(const char *prefix, unsigned from, unsigned to)
@@ -39,40 +22,23 @@ read_twice(const char *prefix, unsigned from, unsigned to)
     ck_assert_uint_eq(count_range(prefix, from, to, NOW), to - from);
 }
 
-/* Without a use. */
 static bool
 is_kept(const char *key)
 {
-    static const struct store_look glance;
-    struct store_seen seen;
-    struct item *it;
+    struct item *it = look(key);
 
-    if (store_look(s, key_of(key), &glance, NOW, &seen, &it) != STORE_OK) {
-        return false;
+    if (it != NULL) {
+        store_release(s, it);
     }
-    store_release(s, it);
-    return true;
-}
-
-static unsigned
-count_kept(const char *prefix, unsigned from, unsigned to)
-{
-    unsigned kept = 0;
-
-    for (unsigned i = from; i < to; i++) {
-        kept += is_kept(numbered(prefix, i));
-    }
-    return kept;
+    return it != NULL;
 }
 
 static enum store_list
 list_of_key(const char *key)
 {
-    static const struct store_look glance;
-    struct store_seen seen;
-    struct item *it;
+    struct item *it = look(key);
 
-    expect_ok(store_look(s, key_of(key), &glance, NOW, &seen, &it));
+    ck_assert_ptr_nonnull(it);
     enum store_list list = item_list(it);
     store_release(s, it);
     return list;
@@ -93,7 +59,7 @@ use_policy(enum store_lru_policy policy)
 
 /* ---- which one leaves ------------------------------------------------------------------ */
 
-FIXTURE(set_up, tear_down_store);
+FIXTURE(set_up_s3fifo, tear_down_store);
 
 TEST(new_items_have_a_twentieth)
 {
@@ -321,4 +287,15 @@ TEST(policies_have_names)
     ck_assert_str_eq(store_lru_name(STORE_LRU_FLAT), "flat");
     ck_assert_str_eq(store_lru_name(STORE_LRU_SEGMENTED), "segmented");
     ck_assert_str_eq(store_lru_name(STORE_LRU_S3FIFO), "s3fifo");
+}
+
+/* As by `lru tune`. */
+TEST(ghosts_outlive_settings)
+{
+    store_range("k", 0, 3 * PLACES);
+    uint64_t used = atomic_load(&s->lru.ghost.used);
+
+    ck_assert_uint_gt(used, GHOST_WORDS_LEAST);
+    store_set_lru(s, &conf.lru);
+    ck_assert_uint_eq(atomic_load(&s->lru.ghost.used), used);
 }
