@@ -27,8 +27,8 @@ are_numbers_sane(const struct snapshot *snap)
     return snap->current_time <= UINT32_MAX / 2 &&
            snap->process_started <= WALL_TIME_MAX && snap->stop_time <= WALL_TIME_MAX &&
            snap->flush_epoch <= UINT16_MAX && snap->oldest_live <= UINT32_MAX &&
-           snap->flush_at <= UINT32_MAX && snap->hashpower >= TABLE_POWER_MIN &&
-           snap->hashpower <= TABLE_POWER_MAX;
+           snap->flush_below <= snap->current_time + 1 && snap->flush_at <= UINT32_MAX &&
+           snap->hashpower >= TABLE_POWER_MIN && snap->hashpower <= TABLE_POWER_MAX;
 }
 
 /* Not larger than the memory could ever have made it. */

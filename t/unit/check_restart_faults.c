@@ -185,6 +185,16 @@ TEST_LOOP(a_shorter_file_is_not_served, 2)
     assert_starts_empty("it is not as");
 }
 
+TEST(a_flush_of_the_future_is_not_believed)
+{
+    begin_new_life();
+    expect_ok(put(l.s, STORE_SET, "a", "v", 0, NOW));
+    atomic_store(&l.s->flush.time_below, NOW + 2);
+    save_life(NOW);
+    end_life();
+    assert_starts_empty("it is not as");
+}
+
 /* A copy of FILE.meta from before: what it is about has been flushed meanwhile. */
 TEST_LOOP(a_stale_meta_is_not_served, 2)
 {
