@@ -87,7 +87,7 @@ for my $row (['by prefixes', [@RULES, '--class-memory=small:25%'], '', 'small'],
     exchanges($s, ["qos class background\r\n", "OK\r\n"], ["set a 0 0 1\r\n2\r\n", "STORED\r\n"],
         ["append web:a 0 0 1\r\n2\r\n", "STORED\r\n"], ["touch web:a 0\r\n", "TOUCHED\r\n"], ["incr web:a 1\r\n", "13\r\n"]);
     $of = classes_of($server);
-    is($each->('items'), '2 0 2 3', 'who overwrites it has it, who adds to it does not');
+    is($each->('items'), '2 0 2 3', 'an overwriting set gives it to its own class, an appending one does not');
     is($each->('would_hit'), '0 0 0 0', 'and no memory is short');
     exchange($s, "flush_all\r\nget web:a a b:a\r\n", "OK\r\nEND\r\n");
 }

@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "front/front.h"
+#include "qos/limit_text.h"
 
 #define PER_MILLE_OF_PERCENT 10
 #define OFF "off"
@@ -18,31 +19,31 @@
 static bool
 parse_share(const char *p, size_t len, struct store_share *share)
 {
-    const char *sign = len > 0 ? memchr(p, '%', len) : NULL;
-    size_t left = sign != NULL ? len - (size_t)(sign + 1 - p) : 0;
+    const char *number;
+    size_t number_len;
     double percent;
-    if (sign == NULL || !num_double(p, (size_t)(sign - p), &percent) || percent < 0.1 ||
-        percent > 100) {
+    if (!limit_text_cut(&p, &len, '%', &number, &number_len) ||
+        !num_double(number, number_len, &percent) || percent < 0.1 || percent > 100) {
         return false;
     }
     share->per_mille = (unsigned)(percent * PER_MILLE_OF_PERCENT + 0.5);
-    share->is_ceiling = left == strlen(MAX) && memcmp(sign + 1, MAX, left) == 0;
-    return share->is_ceiling || left == 0;
+    share->is_ceiling = len == strlen(MAX) && memcmp(p, MAX, len) == 0;
+    return share->is_ceiling || len == 0;
 }
 
 /* "CLASS:SHARE" into what has been read so far; bit by owner in *seen. */
 static const char *
 parse_one(const char *p, size_t len, struct store_shares *shares, unsigned *seen)
 {
-    const char *colon = len > 0 ? memchr(p, ':', len) : NULL;
-    enum req_class class =
-        class_by_declared_name(p, colon != NULL ? (size_t)(colon - p) : len);
-    if (colon != NULL && class == CLASS_NONE) {
+    const char *name;
+    size_t name_len;
+    bool has_share = limit_text_cut(&p, &len, ':', &name, &name_len);
+    enum req_class class = class_by_declared_name(name, name_len);
+    if (has_share && class == CLASS_NONE) {
         return "class-memory: the classes that store are small, write, bulk and "
                "background";
     }
-    if (colon == NULL || !parse_share(colon + 1, len - (size_t)(colon + 1 - p),
-                                      &shares->of[class_owner(class)])) {
+    if (!has_share || !parse_share(p, len, &shares->of[class_owner(class)])) {
         return "class-memory must be like small:60%,background:10%max, in percent from "
                "0.1, or off";
     }
@@ -62,11 +63,11 @@ parse(const char *p, size_t len, struct store_shares *shares)
         *shares = (struct store_shares){.is_on = false};
         return NULL;
     }
-    for (const char *end = p + len, *comma; p != NULL;
-         p = comma != NULL ? comma + 1 : NULL) {
-        comma = memchr(p, ',', (size_t)(end - p));
-        const char *error =
-            parse_one(p, (size_t)((comma != NULL ? comma : end) - p), &read, &seen);
+    for (bool has_more = true; has_more;) {
+        const char *one;
+        size_t one_len;
+        has_more = limit_text_cut(&p, &len, ',', &one, &one_len);
+        const char *error = parse_one(one, one_len, &read, &seen);
         if (error != NULL) {
             return error;
         }

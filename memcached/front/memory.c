@@ -18,13 +18,8 @@
 #define AUTOMOVE_LEVEL_MAX 2
 #define GROWTH_FACTOR 1.25
 #define MIN_SPACE 48
-/* Classes of our own: so many bytes apart up to that size, then as in 1.6 from FINE_NEXT on. */
+/* Classes of our own: close together up to 512 bytes, then as in 1.6. */
 #define FINE_FIRST 64
-#define FINE_STEPS                                                                       \
-    {8, 192}, {16, 320},                                                                 \
-    {                                                                                    \
-        32, 512                                                                          \
-    }
 #define FINE_NEXT 600
 #define HASH_POWER_LEAST 12
 #define HASH_POWER_DEFAULT 16
@@ -348,9 +343,10 @@ add_slab_size(struct settings *s, uint32_t size)
 static void
 make_fine_sizes(struct settings *s)
 {
+    /* So many bytes apart, up to that size. */
     static const struct {
         uint32_t apart, end;
-    } steps[] = {FINE_STEPS};
+    } steps[] = {{8, 192}, {16, 320}, {32, 512}};
     uint32_t size = FINE_FIRST - steps[0].apart;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         while (size < steps[i].end) {

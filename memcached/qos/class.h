@@ -75,7 +75,7 @@ class_lane(enum req_class c, bool is_long)
 static inline uint8_t
 class_owner(enum req_class c)
 {
-    return (c - CLASS_WRITE) % CLASS_OWNERS;
+    return ((unsigned)c + CLASS_OWNERS - CLASS_WRITE) % CLASS_OWNERS;
 }
 
 struct class_shares {
