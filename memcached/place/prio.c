@@ -313,6 +313,15 @@ prio_explain(const struct prio_spec *spec, int error, const char *root, char *te
             text, len,
             "--sched=bvt: the kernel has no sched_ext; it needs Linux 6.13 or later with "
             "CONFIG_SCHED_CLASS_EXT, or patches/linux-6.1-bvt");
+    } else if (spec->policy == PRIO_BVT && error == ENOTSUP) {
+        snprintf(
+            text, len,
+            "--sched=bvt: the kernel did not keep the warp; patches/linux-6.1-bvt of "
+            "another version?");
+    } else if (spec->policy == PRIO_BVT && error == EPERM) {
+        snprintf(
+            text, len,
+            "--sched=bvt: not permitted; it needs root at the start, or CAP_SYS_NICE");
     } else if (error == ENOTSUP) {
         snprintf(text, len,
                  "--sched=%s: the kernel ignores it; slices need Linux 6.12 or later",

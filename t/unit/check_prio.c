@@ -312,6 +312,11 @@ START_TEST(refusals_are_explained)
     ck_assert_ptr_nonnull(strstr(text, "patches/linux-6.1-bvt"));
     prio_explain(&spec, ENODEV, "", text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: bvt is not the kernel's scheduler"));
+    prio_explain(&spec, ENOTSUP, "", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: the kernel did not keep the warp"));
+    prio_explain(&spec, EPERM, "", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: not permitted"));
+    ck_assert_ptr_null(strstr(text, "ulimit"));
 }
 END_TEST
 
