@@ -108,6 +108,10 @@ my $cut = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.
         "$top/scripts/bench"]});
 like($cut->{out}, qr/^the guest did not get to its end.*ignores it/s, 'a guest that was cut short is an error, with its last lines');
 
+is_deeply(value('experiments.missing(["point alone-5 load 1", "wait 1; result other $? /tmp/other", "start_wave 2"], {})'),
+    {'alone-5' => 'has not come', other => 'has not come'}, 'points that a guest has not told are errors');
+is_deeply(value('experiments.missing(["point alone-5 load 1"], {"alone-5": None})'), {}, '... one that it has told is none');
+
 is(value('experiments.difference({"a": {"p95": 100}}, {"a": {"p95": 99}})'), 0.01, 'two runs: the largest difference');
 is(value('experiments.difference({"a": 1}, {"a": 1})'), 0, '... none');
 is(value('experiments.difference({"a": 1}, {"b": 1})'), 1, '... all, with other points');
@@ -164,7 +168,7 @@ open my $sums, '<', "$top/patches/linux-6.1-bvt/sha256" or die "sha256: $!";
 my %known = map {(split)[1] => 1} <$sums>;
 is_deeply(\%known, \%of, '... and knows the version of each file that it changes');
 SKIP: {
-    skip 'no bc, bison, flex, patch or xz here', 3 if grep {system("command -v $_ >/dev/null") != 0} qw(bc bison flex patch xz);
+    skip 'no bc, bison, flex, patch or xz here', 7 if grep {system("command -v $_ >/dev/null") != 0} qw(bc bison flex patch xz);
     # A source of another version.
     my $there = scratch_dir();
     for my $path (keys %of) {
@@ -177,6 +181,20 @@ SKIP: {
     is($build->{status}, 1, 'the source of another version is not patched');
     like($build->{err}, qr/bvt\.patch is for another version of these files/, '... which is said');
     ok(!-e "$there/out/bzImage", '... and nothing is built');
+    $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/out", "$there/none.tar.xz"]});
+    is($build->{status}, 1, 'a source that is not there: status 1');
+    like($build->{err}, qr/none\.tar\.xz: no such file; without it, the package/, '... with what helps');
+
+    # Without a source the package is downloaded, into a folder that is new; here there is none.
+    mkdir "$there/bin" or die "bin: $!";
+    open my $fake, '>', "$there/bin/apt-get" or die "apt-get: $!";
+    print $fake "#!/bin/sh\necho \"\$*\" >\"$there/asked\"\nexit 7\n";
+    close $fake or die "apt-get: $!";
+    chmod 0755, "$there/bin/apt-get";
+    local $ENV{PATH} = "$there/bin:$ENV{PATH}";
+    $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/new"]});
+    is($build->{status}, 7, 'the status of a download that fails');
+    is(read_file("$there/asked"), "download linux-source-6.1\n", '... of the package');
 }
 
 done_testing();

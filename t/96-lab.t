@@ -45,6 +45,15 @@ END
     return @{decode_json($run->{out} || '[]')};
 }
 
+# Of a row that uses both points, with these runs.
+sub rounds_of($first, $second) {
+    my $run = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
+                . "from lab.rows import Points\nfrom qos.runner import Run\npoints = Points({'a': $first, 'b': $second}, None)\n"
+                . "points.of('a'), points.of('b')\nprint(points.rounds)", "$FindBin::Bin/../scripts/bench"]});
+    is($run->{status}, 0, "rounds of $first, $second") or diag($run->{err});
+    return int $run->{out};
+}
+
 # ---- each criterion, with results that fulfil it, and with others --------------------------
 
 sub thread($rate, $qos, $p99, $system) { return {rate => $rate, qos => $qos, p50 => 50, p99 => $p99, system => $system} }
@@ -78,13 +87,13 @@ my %balance = (peak => {rate => 1e5}, map {
 my %wave = (peak => {rate => 100}, (map { ("$_-wave-peak" => {rate => 87}) } qw(default slice fifo)), map {
     ("default-alone-$_" => tail(100), "default-wave-$_" => {%{tail(900)}, p99 => 2000}, "slice-wave-$_" => tail(150), "fifo-wave-$_" => tail(100))
 } 10, 40, 80);
-sub qos($rate) { return {qos => $rate, rate => 100} }
+sub qos($rate) { return {qos => $rate, rate => 100, capped => 0} }
 my %antagonists = (alone => qos(100), cpu => qos(50), 'cpu-nice' => qos(90), 'cpu-fifo' => qos(98), 'l3-sm' => qos(90),
     'l3-lg' => qos(60), 'network-lg' => qos(97), mem => qos(90), intr => qos(50), mmap => qos(95),
     'plain-30' => tail(100), 'walker-30' => tail(110));
 sub batch($p95, $batch) { return {p95 => $p95, batch => $batch} }
 my %colocation = (
-    alone => {qos => 1000}, 'beside-fifo' => {qos => 700},
+    alone => {qos => 1000, goal => 1000, rate => 1900, capped => 0}, 'beside-fifo' => {qos => 700},
     (map { ("mix-fifo-$_-4" => batch(200, 0.3), "mix-default-$_-4" => batch(9000, 0.4)) } 25, 75),
     (map { ("none-$_" => tail(100), "six-default-$_" => tail(5000), "six-nice-$_" => tail(1000), "six-slice-$_" => tail(130), "six-fifo-$_" => tail(120)) } 50),
     (map { my $job = $_; map { ("job-$job-$_" => batch(100 + $_, 1 - $_ / 100)) } 10, 90 } 'spin', 'triad-4-l3'),
@@ -122,6 +131,9 @@ my @rows = (
     ['E Fig 4', 'colocation', \%colocation, 'six-fifo-50' => tail(400), 'six-slice-50' => tail(400)],
     ['E Table 2', 'colocation', \%colocation, 'job-spin-10' => batch(110, 0.001)],
     ['E 4.1', 'colocation', \%colocation, 'beside-fifo' => {qos => 100}],
+    # The client was the limit: the server can do 1,900 at most.
+    ['E 4.1', 'colocation', {%colocation, 'beside-fifo' => {qos => 960}, alone => {qos => 1000, rate => 1900, capped => 1}},
+        alone => {qos => 1000, rate => 2000, capped => 1}],
     ['E Fig 6, 9', 'services', \%services, map { ("slice-$_" => {p95 => 200, service_p95 => 30000}) } qw(50-10 10-50)],
     ['E 3.2.4', 'datagrams', \%datagrams, 'udp-60' => tail(120)],
     ['D Table 6, E Table 3', 'primary', \%primary, 'spin-60' => batch(100, 0.5)],
@@ -164,13 +176,18 @@ for (@rows) {
 }
 is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
 
+# Of two rounds of each point, one with a point that is invalid.
+is(rounds_of('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]'), 1,
+    'the rounds of a row are the valid ones of the point that has the fewest');
+is(rounds_of('[Run({"rate": 1}, ["steal"])]', '[Run({"rate": 1}, [])]'), 0, '... none');
+
 # ---- documents ----------------------------------------------------------------------------
 
 my $folder = results('threads', %threads);
 my ($page, $table) = map { scratch_dir() . "/lab.$_" } qw(html md);
 my $run = lab('report', '--results', $folder, '--html', $page, '--markdown', $table);
 is($run->{status}, 0, 'documents are written') or diag($run->{err});
-like(read_file($table), qr/^\| +\[D Fig 1\]\(plots\/lab-d-fig-1\.svg\).*flat at 8/m, 'a row, with its plot');
+like(read_file($table), qr/^\| +\[D Fig 1\]\(plots\/lab-d-fig-1\.svg\).*flat at 8.*\| +1 \| +\S+/m, 'a row, with its plot and rounds');
 like(read_file($table), qr/made up \(1\.0\), runs of 1 s, abc/, '... and where it is from');
 my $svgs = () = read_file($page) =~ /<svg /g;
 ok($svgs >= 2, 'plots are in the page');

@@ -18,10 +18,10 @@ SHOWN = 3  # reasons of a verdict
 INTRODUCTION = """\
 # The lab
 
-What the papers behind this server measured, measured again with this server, `mcload` and stand-ins for
-their other programs on one machine. `scripts/lab run` measures, `scripts/lab report --markdown
-doc/lab.md` makes this page; both of the same results, which nothing else changes. `scripts/lab list` says
-what each row is reproduced by, and what the machine lacks.
+The experiments of the papers that this server is based on, repeated on one machine with this server, `mcload`,
+and substitutes for the other programs. `scripts/lab run` measures and stores results; `scripts/lab report
+--markdown doc/lab.md` writes this page from them. `scripts/lab list` shows how each row is reproduced, and
+what the machine lacks.
 
 D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
 same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
@@ -33,6 +33,8 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 | INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it |
 | not applicable | the machine lacks what the row says |
 | not run | there are no results, or there is no experiment yet |
+
+*Rounds* are the valid ones, of the point of a row that has the fewest.
 """
 
 
@@ -76,7 +78,7 @@ class Judged:
 
     def cells(self):
         said = self.reasons()
-        return [self.row.label, self.row.title, self.row.paper, self.headline,
+        return [self.row.label, self.row.title, self.row.paper, self.headline, str(self.result.rounds or ""),
                 self.result.verdict + (f": {said}" if said else "")]
 
     def draw(self, folder):
@@ -90,7 +92,7 @@ class Judged:
         return drawn
 
 
-HEAD = ["row", "what", "in the paper", "here", "verdict"]
+HEAD = ["row", "what", "in the paper", "here", "rounds", "verdict"]
 
 
 def origin(store, groups):
@@ -161,7 +163,8 @@ def run(args):
     if args.json:
         with open(args.json, "w") as f:
             json.dump([{"group": one.group, "row": one.row.label, "verdict": one.result.verdict,
-                        "headline": one.headline, "reasons": one.result.reasons}
+                        "headline": one.headline, "rounds": one.result.rounds,
+                        "reasons": one.result.reasons}
                        for one in judged], f, indent=1)
             f.write("\n")
     for one in judged:

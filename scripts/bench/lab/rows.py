@@ -50,15 +50,18 @@ def over(value, base):
 
 
 class Points:
-    """The results of a group, {point: [Run]}; remembers what is wrong with those that were used."""
+    """The results of a group, {point: [Run]}; remembers what is wrong with those that were used, and
+    how many valid rounds the one of them has that has the fewest."""
 
     def __init__(self, runs, machine):
-        self.runs, self.machine, self.faults = runs, machine, set()
+        self.runs, self.machine, self.faults, self.rounds = runs, machine, set(), None
 
     def of(self, name):
         if not self.runs.get(name):
             raise Unmeasured(name)
-        if all(run.faults for run in self.runs[name]):
+        valid = sum(not run.faults for run in self.runs[name])
+        self.rounds = valid if self.rounds is None else min(valid, self.rounds)
+        if not valid:
             self.faults |= {fault for run in self.runs[name] for fault in run.faults}
         return self.runs[name]
 
@@ -87,6 +90,7 @@ class Verdict:
     verdict: str
     headline: str = ""
     reasons: list = field(default_factory=list)
+    rounds: int = None  # valid ones, of the point that has the fewest
 
 
 def judge(row, points):
@@ -103,4 +107,4 @@ def judge(row, points):
         return Verdict(INVALID, headline, sorted(points.faults))
     failed = [claim for claim, holds in claims.items() if not holds]
     return Verdict(NOT_REPRODUCED if failed else REPRODUCED, headline,
-                   [f"not: {claim}" for claim in failed])
+                   [f"not: {claim}" for claim in failed], points.rounds)

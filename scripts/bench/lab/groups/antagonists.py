@@ -48,7 +48,7 @@ QUICK = ("alone", "cpu", "cpu-nice", "cpu-fifo", "l3-sm", "l3-lg", "network-lg",
 def measure(options, jobs):
     def run(lab):
         with lab.bare_server(["-t", "1", *options]) as server, beside.running(lab, *jobs) as started:
-            one = lab.search(server, *SEVERAL, is_shared=bool(jobs))
+            one = lab.search(server, *SEVERAL, is_shared=bool(jobs), may_be_capped=True)
         one.values["work"] = sum(job.work for job in started)
         return one
     return run
@@ -75,6 +75,11 @@ def drop(points, name):
     return 1 - points.ratio(name, "alone", "qos")
 
 
+def cap(points):
+    """What the losses are parts of, where it is not the server's rate."""
+    return f"of {points('alone', 'qos'):,.0f}/s, all that the client can offer, " if points("alone", "capped") else ""
+
+
 def measured(points):
     points.of("alone")
     return {name: drop(points, name) for name in antagonists(points.machine) if name != "alone" and points.has(name)}
@@ -83,7 +88,7 @@ def measured(points):
 def single(points):
     drops = {name: drop(points, name) for name in ("cpu", "cpu-nice", "cpu-fifo", "intr", "mmap", "network-lg")}
     caches = [name for name in ("l1d-lg", "l1i-lg", "l2-lg") if points.has(name)]
-    return "lost: " + ", ".join(f"{name} {lost:.0%}" for name, lost in drops.items()), {
+    return cap(points) + "lost: " + ", ".join(f"{name} {lost:.0%}" for name, lost in drops.items()), {
         f"a shared CPU costs {TIMESHARED:.0%} or more": drops["cpu"] >= TIMESHARED,
         f"SCHED_FIFO leaves {PROTECTED:.0%} at most": drops["cpu-fifo"] <= PROTECTED,
         f"mmap elsewhere costs {MMAP:.0%} at most": drops["mmap"] <= MMAP,
@@ -101,7 +106,7 @@ def core(points):
 
 def multi(points):
     small, large, memory, network = (drop(points, name) for name in ("l3-sm", "l3-lg", "mem", "network-lg"))
-    return f"lost: L3 {small:.0%} to {large:.0%}, memory {memory:.0%}, network {network:.0%}", {
+    return cap(points) + f"lost: L3 {small:.0%} to {large:.0%}, memory {memory:.0%}, network {network:.0%}", {
         "the larger L3 antagonist costs more": large > small,
         "memory costs something": memory > 0,
         f"the network costs {NETWORK:.0%} at most": network <= NETWORK}
@@ -109,7 +114,7 @@ def multi(points):
 
 def knee(points):
     ratio, lost = points.ratio("walker-30", "plain-30", "p95"), drop(points, "l3-lg")
-    return f"p95 {ratio:.2f}x at 30 %, QoS rate -{lost:.0%}", {
+    return cap(points) + f"p95 {ratio:.2f}x at 30 %, QoS rate -{lost:.0%}", {
         f"p95 is within {SAME}x at 30 % of the peak": ratio < SAME, "the knee moves to the left": lost > 0}
 
 

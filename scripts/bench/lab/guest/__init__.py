@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from . import kernels, machine
-from .experiments import EXPERIMENTS, SAME, SCHEDULERS, difference, plan
+from .experiments import EXPERIMENTS, SAME, SCHEDULERS, difference, missing, plan
 
 TOP = os.path.realpath(os.path.join(machine.HERE, "../../../.."))
 
@@ -36,12 +36,13 @@ def arguments(parser):
 
 def measure(experiment, sched, kernel, args):
     """The result of one scheduler: the points of a run, and by how much others differ."""
-    lines = "\n".join(plan(experiment, SCHEDULERS[sched])) + "\n"
-    files = machine.contents(args.build, lines)
+    lines = list(plan(experiment, SCHEDULERS[sched]))
+    files = machine.contents(args.build, "\n".join(lines) + "\n")
     if SCHEDULERS[sched].rules is not None:
         files |= machine.bvt(os.path.join(TOP, "patches/sched_ext-bvt"), os.path.join(args.folder, "bvt"))
     runs = [machine.points_of(machine.boot(kernel, files)) for _ in range(args.runs)]
     release, points, errors = runs[0]
+    errors |= missing(lines, points)
     result = {"kernel": release, "sched": sched, "points": points, "errors": errors,
               "runs": args.runs, "difference": max(difference(points, other[1]) for other in runs)}
     if not errors:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """What runs in a guest, as lines of a shell, and what is to be seen in its results."""
+import re
 from dataclasses import dataclass
 from typing import Callable
 
@@ -192,6 +193,12 @@ EXPERIMENTS = {
     "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs),
     "shares": Experiment("two programs that want all of the CPU", shares, judge_shares),
 }
+
+
+def missing(lines, points):
+    """{name: why} of the points of a plan that did not come."""
+    names = re.findall(r"(?:^|; )(?:point|result) (\S+)", "\n".join(lines), re.M)
+    return {name: "has not come" for name in names if name not in points}
 
 
 def numbers(value, path=""):
