@@ -4,7 +4,8 @@
 #
 # "$ " begins a command, "> " continues it, and what stands beneath is its output. In that "..." is
 # any text, and alone in its line any lines. Blocks before the first section are run before each.
-# Ports 11210 to 11219 are ten free ones. Comments in front of a block, which readers do not see:
+# Ports 11210 to 11219 are ten free ones. ```ini blocks are files of options, which --check-config accepts.
+# Comments in front of a block, which readers do not see:
 #   <!-- varies: REGEX -->    what matches is another text that matches
 #   <!-- needs: COMMAND -->   the section is left out unless this works; "has JANSSON" asks for a library
 # and anywhere in a document:
@@ -39,6 +40,8 @@ sub sections_of($text) {
             if ($line eq '```') {
                 undef $in;
                 @varies = ();
+            } elsif ($in eq 'ini') {
+                $now->{configs}[-1] .= "$line\n";
             } elsif ($in ne 'console') {
                 next;
             } elsif ($line =~ /^\$ (.*)/) {
@@ -50,6 +53,7 @@ sub sections_of($text) {
             }
         } elsif ($line =~ /^```(\w*)$/) {
             $in = $1;
+            push @{$now->{configs}}, '' if $in eq 'ini';
         } elsif ($line =~ /^## (.*)/) {
             push @sections, {name => $1, needs => [], commands => []};
         } elsif ($line =~ /^<!-- varies: (.*) -->$/) {
@@ -139,15 +143,25 @@ sub stop_servers($folder) {
 
 my $serial = 0;
 
+# Whether something is not there that the section needs, which is skipped then.
+sub lacks($folder, $section) {
+    my ($need) = grep { run_bash($folder, "{ $_; } >/dev/null")->{status} != 0 } @{$section->{needs}};
+    SKIP: { skip "needs: $need", 1 if defined $need }
+    return defined $need;
+}
+
+sub try_config($section, $config) {
+    my $folder = make_folder('config' . ++$serial, 0);
+    return if lacks($folder, $section);
+    write_file("$folder/config", $config);
+    my $run = run_bash($folder, 'memcached --config=config --check-config');
+    is($run->{status}, 0, 'a file of options') or diag($run->{out});
+}
+
 sub try_section($document, $section, $start, $is_brief) {
     my $folder = make_folder('recipe' . ++$serial, $is_brief);
     my @commands = map { {%$_, text => with_free_ports($_->{text})} } @{$start->{commands}}, @{$section->{commands}};
-    for my $need (@{$section->{needs}}) {
-        if (run_bash($folder, "{ $need; } >/dev/null")->{status} != 0) {
-            SKIP: { skip "needs: $need", 1 }
-            return;
-        }
-    }
+    return if lacks($folder, $section);
     my $run = run_bash($folder, join '', map { "$_->{text}\necho; echo '$END_OF_COMMAND'\n" } @commands);
     my @said = split /\n\Q$END_OF_COMMAND\E\n/, with_told_ports($run->{out} =~ tr/\r//dr), -1;
     for my $i (0 .. $#commands) {
@@ -166,6 +180,9 @@ for my $document (map { s{^\Q$top/\E}{}r } sort glob "$top/doc/*.md") {
     my $is_brief = $text =~ /^<!-- runs of mcload are brief -->$/m;
     for my $section (grep { @{$_->{commands}} } @sections) {
         subtest("$document: $section->{name}", sub { try_section($document, $section, $start, $is_brief) });
+    }
+    for my $section (@sections) {
+        try_config($section, $_) for @{$section->{configs}};
     }
 }
 

@@ -12,7 +12,7 @@
 #define KB_SHIFT 10
 #define BESIDE_PCT 10           /* of -m: the hash table and the like took 3 to 9 % */
 #define BESIDE_BYTES (16 << 20) /* whatever -m is */
-#define CONN_BYTES 1280         /* an idle connection */
+#define CONN_BYTES 1280         /* an idle connection: 560, the rest for its socket */
 #define ITEMS_FEW 64            /* of the largest size that fit */
 
 #define MB(bytes) ((unsigned long long)((bytes) >> MB_SHIFT))
