@@ -114,6 +114,18 @@ drain_pieces(struct conn *c, struct turn *turn)
     return turn->is_inline && !pump_ends_here(&c->pump, turn) ? STEP_DEFER : STEP_ON;
 }
 
+/* All of it, as far as the socket takes it. */
+static enum io
+flush_all(struct conn *c)
+{
+    size_t sent;
+    enum io io = IO_OK;
+    while (io == IO_OK && c->pump.out.bytes > 0) {
+        io = conn_flush(c, PACE_PIECE_MAX, &sent);
+    }
+    return io;
+}
+
 /* ---- steps ---------------------------------------------------------------------------- */
 
 /* Measures where the time of the request goes that is about to be read. */
@@ -299,11 +311,9 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
         return end;
     }
     size_t sent;
-    enum io io = conn_flush(c, piece_max(turn), &sent);
-    if (io == IO_CLOSED) {
-        return STEP_CLOSED;
-    }
-    return end;
+    enum io io = end == STEP_QUEUED ? flush_all(c) /* its turn may be far away */
+                                    : conn_flush(c, piece_max(turn), &sent);
+    return io == IO_CLOSED ? STEP_CLOSED : end;
 }
 
 /* What the connection is at, when it is not in a queue of new requests. */
@@ -436,6 +446,17 @@ describe_peer(const struct work *work, char *to, size_t size)
 const struct work_type conn_work = {
     .turn = take_turn, .ends_if_gone = ends_if_gone, .describe_peer = describe_peer};
 
+/* Its request waits for a token; replies to those before it go when there is room. */
+static void
+on_ready_waiting(struct conn *c)
+{
+    if (conn_is_reset(c)) {
+        conn_close(c, CLOSE_RESET);
+    } else if (!c->edge.is_blocked) {
+        (void)!flush_all(c);
+    }
+}
+
 void
 conn_on_ready(struct poll_source *source, unsigned ready)
 {
@@ -456,8 +477,8 @@ conn_on_ready(struct poll_source *source, unsigned ready)
         c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
-    if (ticket_is_waiting(&c->pump.work.ticket) && conn_is_reset(c)) {
-        conn_close(c, CLOSE_RESET);
+    if (ticket_is_waiting(&c->pump.work.ticket)) {
+        on_ready_waiting(c);
         return;
     }
     if (work_is_queued(&c->pump.work) || c->edge.is_blocked) {
