@@ -373,9 +373,9 @@ take_steps(struct conn *c, struct turn *turn)
     if (conn_is_leaving_worker(c)) {
         turn_shorten(turn); /* it leaves between two */
     }
-    unsigned allowed = turn->requests;
     k->env.client_fd = c->source.fd;
     pump_begin_turn(p, turn);
+    unsigned allowed = p->requests;
     conn_set_state(c, REGISTRY_PARSE);
     do {
         end = step(c, turn);
