@@ -216,6 +216,7 @@ become_watcher(struct conn *c)
     c->watcher = watcher_create(w->shared->watchers, p->session.watches, &c->entry);
     if (c->watcher == NULL) {
         watch_leave(p->core->env.watch);
+        p->work.ticket.is_admitted = false; /* the next request is another one */
         if (!ascii_put_reply(&p->out, &p->core->env.chain, REPLY_WATCH_FAILED)) {
             conn_close(c, CLOSE_NO_MEMORY);
             return STEP_CLOSED;
