@@ -123,6 +123,8 @@ each_profile(sub ($profile) {
     for my $op (0x20, 0x21, 0x22) {
         my @parts = $op == 0x20 ? () : ('PLAIN', '', "\0user\0password");
         $answers->(sprintf('SASL op %02x is off', $op), request($op, @parts), refusal($op, 0x81));
+        $answers->(sprintf('SASL op %02x is off, whatever its lengths', $op), "\x80" . chr($op)
+            . "\0\0\x02\0\0\0\0\0\0\x06\xde\xad\xbe\xef\0\0\0\0\0\0\0\0exdata", refusal($op, 0x81));
     }
 
     # numbers

@@ -364,6 +364,27 @@ try_session('tokens', '1.6', \&say_token, sub { my @bad; say_token($_[0], \@bad)
 try_session('passwords', '1.4', \&say_sasl, sub { my @bad; say_sasl($_[0], \@bad); return !@bad }, $step,
     args => ['-t', '1', '-S'], env => {MEMCACHED_SASL_PWDB => $tokens});
 
+# What has no memory to become a watcher is a client as before: its next request asks for a token.
+{
+    fail_from(0, 0);
+    my ($server, $s) = serve('-t', '1', {env => \%environment});
+    my ($client, $said) = (undef, '');
+    for my $n (1 .. 50) { # what else allocates meanwhile may be in between
+        $client = $server->connect;
+        exchange($client, "mn\r\n", "MN\r\n");
+        fail_from($n, $n);
+        put($client, "watch fetchers\r\n");
+        $said = read_line($client);
+        fail_from(0, 0);
+        last if $said =~ /^WATCHER_FAILED/;
+    }
+    is($said, "WATCHER_FAILED failed to add log watcher\r\n", 'no memory for a watcher');
+    exchange($s, "qos $_\r\n", "OK\r\n") for 'action delay', 'unit key', 'qps_limit 1 1';
+    exchange($s, 'get' . ' d' x 1000 . "\r\n", "END\r\n", 'no token comes for a thousand seconds');
+    exchange($s, "qos $_\r\n", "OK\r\n") for 'unit cmd', 'action error';
+    exchange($client, "get a\r\n", "SERVER_ERROR 307 busy\r\n", 'and no way past a limit');
+}
+
 # The file of --config is as it was, or saved: never a part of it. What is read of it in part is not
 # applied.
 {

@@ -92,11 +92,13 @@ bool pump_is_plain(const struct pump *p, const struct turn *turn);
 struct plain_served pump_serve_plain(struct pump *p, struct pump_space *space, size_t len,
                                      struct turn *turn);
 
-/* Before a turn: how many requests are allowed in a row. And behind it; waits: for the client. */
+/* Before a turn, or what is left of it behind pump_serve_plain: how many requests are allowed in a
+ * row. A turn counts those that begin, a pump those that end: one may have begun. And behind it; waits:
+ * for the client. */
 static inline void
 pump_begin_turn(struct pump *p, const struct turn *turn)
 {
-    p->requests = turn->requests;
+    p->requests = turn->requests + (turn->has_run && p->work.ticket.is_admitted);
 }
 void pump_end_turn(struct pump *p, unsigned allowed, bool waits);
 

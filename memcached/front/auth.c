@@ -41,7 +41,7 @@ static const struct opt tls_options[] = {
     {.word = "ssl_session_cache", .kind = OPT_FLAG, OF(tls.caches_sessions),
      .section = AUTH, .help = "cache sessions in the server, for clients without tickets"},
     {.word = "ssl_kernel_tls", .kind = OPT_FLAG, OF(tls.wants_kernel), .section = AUTH,
-     .help = "let the kernel encrypt if it can (kTLS)"},
+     .help = "accepted, without effect: the server encrypts"},
     {.word = "ssl_min_version", .kind = OPT_INT, OF(tls.min_version), .max = 3, .arg = "N",
      .section = AUTH, .preset = "2",
      .error = "Invalid ssl_min_version. Use help to see valid options.",

@@ -45,7 +45,7 @@ struct conn_edge {
     bool is_readable; /* an edge was seen that no short read has used up */
     bool is_blocked;  /* the socket took less than it was given: an edge will come */
     bool has_hangup;  /* the peer has closed its side: no more edges, read to the end */
-    /* libevent reports a reset like readable input. When input came before the reset, a short
+    /* A reset is reported like readable input. When input came before the reset, a short
      * read would use up the edge and the connection would stay for ever; so after an edge the
      * socket has to answer once more: a successful send proves it alive, else a recv is
      * spent. */

@@ -99,7 +99,7 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
 {
     struct core *k = c->pump.core;
     struct sojourn_times times;
-    ssize_t n = stamp_recv(c->source.fd, to, room, &times);
+    ssize_t n = stamp_recv(c->source.fd, c->is_tcp, to, room, &times);
     times.ready_mono = turn->ready_at;
     if (n > 0 && k->latency.followed == &c->pump) {
         latency_read(&k->latency, &times, clock_now());
@@ -121,7 +121,7 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
 {
     struct core *k = c->pump.core;
     struct sojourn_times times = {0};
-    stamp_peek(c->source.fd, &times);
+    stamp_peek(c->source.fd, c->is_tcp, &times);
     times.read_mono = clock_now();
     enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
     times.ready_mono = turn->ready_at;

@@ -165,7 +165,7 @@ enum io
 conn_tls_send(struct conn *c, const struct iovec *iov, unsigned runs, size_t *sent)
 {
     enum tls_io io = tls_send(c->tls->session, &c->worker->tls, iov, runs, sent);
-    /* Input ends it as well, see on_event. */
+    /* Input ends it as well, see conn_on_ready. */
     c->edge.is_blocked = io == TLS_WANT_READ || io == TLS_WANT_WRITE;
     return c->edge.is_blocked ? IO_AGAIN : await(c, io, CLOSE_RESET);
 }

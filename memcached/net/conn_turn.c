@@ -114,6 +114,18 @@ drain_pieces(struct conn *c, struct turn *turn)
     return turn->is_inline && !pump_ends_here(&c->pump, turn) ? STEP_DEFER : STEP_ON;
 }
 
+/* All of it, as far as the socket takes it. */
+static enum io
+flush_all(struct conn *c)
+{
+    size_t sent;
+    enum io io = IO_OK;
+    while (io == IO_OK && c->pump.out.bytes > 0) {
+        io = conn_flush(c, PACE_PIECE_MAX, &sent);
+    }
+    return io;
+}
+
 /* ---- steps ---------------------------------------------------------------------------- */
 
 /* Measures where the time of the request goes that is about to be read. */
@@ -204,6 +216,7 @@ become_watcher(struct conn *c)
     c->watcher = watcher_create(w->shared->watchers, p->session.watches, &c->entry);
     if (c->watcher == NULL) {
         watch_leave(p->core->env.watch);
+        p->work.ticket.is_admitted = false; /* the next request is another one */
         if (!ascii_put_reply(&p->out, &p->core->env.chain, REPLY_WATCH_FAILED)) {
             conn_close(c, CLOSE_NO_MEMORY);
             return STEP_CLOSED;
@@ -299,11 +312,9 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
         return end;
     }
     size_t sent;
-    enum io io = conn_flush(c, piece_max(turn), &sent);
-    if (io == IO_CLOSED) {
-        return STEP_CLOSED;
-    }
-    return end;
+    enum io io = end == STEP_QUEUED ? flush_all(c) /* its turn may be far away */
+                                    : conn_flush(c, piece_max(turn), &sent);
+    return io == IO_CLOSED ? STEP_CLOSED : end;
 }
 
 /* What the connection is at, when it is not in a queue of new requests. */
@@ -363,9 +374,9 @@ take_steps(struct conn *c, struct turn *turn)
     if (conn_is_leaving_worker(c)) {
         turn_shorten(turn); /* it leaves between two */
     }
-    unsigned allowed = turn->requests;
     k->env.client_fd = c->source.fd;
     pump_begin_turn(p, turn);
+    unsigned allowed = p->requests;
     conn_set_state(c, REGISTRY_PARSE);
     do {
         end = step(c, turn);
@@ -436,6 +447,17 @@ describe_peer(const struct work *work, char *to, size_t size)
 const struct work_type conn_work = {
     .turn = take_turn, .ends_if_gone = ends_if_gone, .describe_peer = describe_peer};
 
+/* Its request waits for a token; replies to those before it go when there is room. */
+static void
+on_ready_waiting(struct conn *c)
+{
+    if (conn_is_reset(c)) {
+        conn_close(c, CLOSE_RESET);
+    } else if (!c->edge.is_blocked) {
+        (void)!flush_all(c);
+    }
+}
+
 void
 conn_on_ready(struct poll_source *source, unsigned ready)
 {
@@ -456,8 +478,8 @@ conn_on_ready(struct poll_source *source, unsigned ready)
         c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
-    if (ticket_is_waiting(&c->pump.work.ticket) && conn_is_reset(c)) {
-        conn_close(c, CLOSE_RESET);
+    if (ticket_is_waiting(&c->pump.work.ticket)) {
+        on_ready_waiting(c);
         return;
     }
     if (work_is_queued(&c->pump.work) || c->edge.is_blocked) {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Moving connections between workers. A connection moves as a whole, between two
- * requests: its worker takes it out of its event base, list and queues and pushes it to
+ * requests: its worker takes it out of its epoll set, list and queues and pushes it to
  * the other's mailbox; from the push on it is the other's. In between no thread has it.
  * What has happened on the socket meanwhile the other's epoll tells when the socket is
  * added.

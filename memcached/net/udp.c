@@ -18,6 +18,7 @@
 #include "sock/stamp.h"
 
 #define BATCH 16             /* datagrams read at once, and at most in an inline turn */
+#define READS_MAX 8          /* such batches that any turn takes */
 #define DATAGRAM_BYTES 65536 /* longer ones do not exist */
 #define ASIDE_MAX 128        /* sources that wait; more of them hold up the socket */
 
@@ -250,7 +251,9 @@ step_batch(struct udp *u, struct turn *turn)
     if (!outbox_flush(&u->outbox) || !u->is_readable) {
         return FLOW_WAIT;
     }
-    if (turn->reads > 0 && (turn->is_inline || flow_is_turn_over(u->front, turn))) {
+    struct core *k = &u->worker->core;
+    if (turn->reads == READS_MAX ||
+        (turn->reads > 0 && (turn->is_inline || queue_is_turn_over(k, turn)))) {
         return FLOW_DEFER;
     }
     turn->reads++;

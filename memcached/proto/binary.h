@@ -36,6 +36,8 @@ enum binary_status {
  * point into p. */
 struct parse binary_parse(const char *p, size_t n, const struct rules *rules,
                           struct req *req);
+/* The request whose header begins at p, as if the protocol did not know its opcode. */
+struct parse binary_parse_unknown(const char *p, const struct rules *rules);
 
 /* ---- replies; false: no memory -------------------------------------------------------- */
 

@@ -98,6 +98,33 @@ bad(enum reply reply, bool closes, size_t swallow)
                           .swallow = swallow};
 }
 
+static struct lengths
+lengths_of(const char *p)
+{
+    return (struct lengths){
+        .key = be(p + 2, 2), .extras = (uint8_t)p[4], .body = be(p + 8, 4)};
+}
+
+/* An unknown opcode; the lengths come first. */
+static struct parse
+bad_opcode(const struct lengths *len, const struct rules *rules)
+{
+    if (!has_sane_lengths(len)) {
+        return bad(REPLY_ERROR, true, 0);
+    }
+    if (len->key > REQ_KEY_MAX || len->body > rules->binary_body_max) {
+        return bad(REPLY_BAD_FORMAT, true, 0);
+    }
+    return bad(REPLY_ERROR, false, len->body);
+}
+
+struct parse
+binary_parse_unknown(const char *p, const struct rules *rules)
+{
+    struct lengths len = lengths_of(p);
+    return bad_opcode(&len, rules);
+}
+
 /* ---- requests ------------------------------------------------------------------------- */
 
 /* The words of STAT: the key cut at its blanks. word[0] is the command as in a text line. */
@@ -176,8 +203,7 @@ binary_parse(const char *p, size_t n, const struct rules *rules, struct req *req
     }
     req->opcode = (uint8_t)p[1];
     const struct opcode_row *row = &opcodes[req->opcode];
-    struct lengths len = {
-        .key = be(p + 2, 2), .extras = (uint8_t)p[4], .body = be(p + 8, 4)};
+    struct lengths len = lengths_of(p);
     req->opaque = be(p + 12, 4);
     req->compare = be64(p + 16);
     req->verb = row->is_known ? row->verb : VERB_NOOP;
@@ -188,14 +214,9 @@ binary_parse(const char *p, size_t n, const struct rules *rules, struct req *req
     req->is_open = false;
     req->has_keys = false;
     req->keys = 1;
-    if (!has_sane_lengths(&len)) {
-        return bad(REPLY_ERROR, true, 0);
-    }
-    if (len.key > REQ_KEY_MAX || len.body > rules->binary_body_max) {
-        return bad(REPLY_BAD_FORMAT, true, 0);
-    }
-    if (!row->is_known) {
-        return bad(REPLY_ERROR, false, len.body);
+    struct parse unknown = bad_opcode(&len, rules);
+    if (!row->is_known || unknown.closes) {
+        return unknown;
     }
     if (!fits(row, &len)) {
         return bad(REPLY_BAD_FORMAT, true, 0);

@@ -190,6 +190,9 @@ static enum session_next
 peek_parse(struct session *s, const struct env *env, struct buf *in)
 {
     struct parse parsed = parse_next(s, env, in);
+    if (parsed.status == PARSE_BAD && is_disabled(s, env)) {
+        parsed = binary_parse_unknown(buf_unread(in), env->conf->rules);
+    }
     s->scanned = 0;
     s->closes = false;
     switch (parsed.status) {
@@ -197,7 +200,7 @@ peek_parse(struct session *s, const struct env *env, struct buf *in)
         s->error = REPLY_NONE;
         break;
     case PARSE_BAD:
-        s->error = is_disabled(s, env) ? REPLY_ERROR : parsed.reply;
+        s->error = parsed.reply;
         s->req->is_noreply = parsed.is_quiet;
         s->req->is_open = false;
         s->swallow = parsed.swallow;

@@ -34,7 +34,7 @@ stamp_prepare(struct stamp_room *room, struct msghdr *msg, struct sojourn_times 
 {
     struct timespec wall;
     msg->msg_control = room;
-    msg->msg_controllen = sizeof *room;
+    msg->msg_controllen = room != NULL ? sizeof *room : 0;
     must(clock_gettime(CLOCK_REALTIME, &wall) == 0);
     times->read_wall = ns_of(&wall);
     times->read_mono = clock_now();
@@ -47,26 +47,27 @@ stamp_take(struct msghdr *msg, struct sojourn_times *times)
 }
 
 static ssize_t
-receive(int fd, void *to, size_t len, int flags, struct sojourn_times *times)
+receive(int fd, bool is_stamped, void *to, size_t len, int flags,
+        struct sojourn_times *times)
 {
     struct stamp_room room;
     struct iovec iov = {.iov_base = to, .iov_len = len};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    stamp_prepare(&room, &msg, times);
+    stamp_prepare(is_stamped ? &room : NULL, &msg, times);
     ssize_t n = recvmsg(fd, &msg, flags);
     times->rx_wall = n > 0 ? stamp_of(&msg) : 0;
     return n;
 }
 
 ssize_t
-stamp_recv(int fd, void *to, size_t room, struct sojourn_times *times)
+stamp_recv(int fd, bool is_stamped, void *to, size_t room, struct sojourn_times *times)
 {
-    return receive(fd, to, room, 0, times);
+    return receive(fd, is_stamped, to, room, 0, times);
 }
 
 void
-stamp_peek(int fd, struct sojourn_times *times)
+stamp_peek(int fd, bool is_stamped, struct sojourn_times *times)
 {
     char byte;
-    (void)receive(fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT, times);
+    (void)receive(fd, is_stamped, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT, times);
 }

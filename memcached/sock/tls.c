@@ -141,9 +141,8 @@ static void
 set_options(SSL_CTX *ctx, const struct tls_conf *conf)
 {
     /* A client that ends without good-bye cuts nothing: lengths tell where values end. */
-    uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
-                       SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE;
-    SSL_CTX_set_options(ctx, options | (conf->wants_kernel ? SSL_OP_ENABLE_KTLS : 0));
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
+                                 SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);

@@ -32,7 +32,8 @@ struct tls_conf {
     unsigned verify_mode; /* 0 none, 1 requested, 2 required, 3 required once */
     unsigned min_version; /* 0 TLS 1.0 to 3 TLS 1.3 */
     size_t record_bytes;  /* at most in one record; 0, or too many: TLS_RECORD_MAX */
-    bool caches_sessions, wants_kernel;
+    bool caches_sessions;
+    bool wants_kernel; /* as asked for, without effect */
 };
 
 /* What a listener speaks. */

@@ -171,12 +171,12 @@ client_turn(struct work *work, struct turn *turn)
 {
     struct client *c = (struct client *)(void *)work;
     struct pump *p = &c->pump;
-    unsigned allowed = turn->requests;
     c->turns++;
     if (turn->is_served) {
         p->arrival.since = p->core->now;
     }
     pump_begin_turn(p, turn);
+    unsigned allowed = p->requests;
     do {
         c->end = client_step(c, turn);
         if (c->end == PUMP_FLUSH) {

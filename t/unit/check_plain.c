@@ -584,6 +584,35 @@ START_TEST(long_lines_end_with_the_turn)
 }
 END_TEST
 
+/* One that is open is among those that -R allows, whoever serves the rest of it. */
+START_TEST(no_more_than_allowed_behind_an_open_line)
+{
+    struct text text = {0};
+    for (unsigned i = 0; i < 50; i++) {
+        add_line(&text, "x", 20);
+        if (i == 19) {
+            text.len -= strlen("\r\n");
+            text_add(&text, " lent\r\n", 7);
+        }
+    }
+    core_read_clock(&sim.core);
+    struct turn turn = {.lane = CLASS_BULK, .requests = 20, .deadline = TURN_ENDLESS};
+    uint32_t before = c.pump.served;
+    memcpy(space.in, text.p, text.len);
+    struct plain_served served = pump_serve_plain(&c.pump, &space, text.len, &turn);
+    ck_assert_uint_eq(requests_of(&served), 19);
+    ck_assert(served.is_open && session_open_get(&c.pump.session, &sim.core.env));
+    ck_assert_uint_eq(turn.requests, 0); /* 20 have begun */
+    text_add(&c.input, text.p + served.consumed, text.len - served.consumed);
+    client_turn(&c.pump.work, &turn);
+    ck_assert_int_eq(c.end, PUMP_DEFER);
+    ck_assert_uint_eq(c.pump.served - before, 20);
+    sim_settle(&sim);
+    ck_assert_uint_eq(c.pump.served - before, 50);
+    text_free(&text);
+}
+END_TEST
+
 /* ---- the same as step by step ---------------------------------------------------------- */
 
 static const char *const lines[] = {
@@ -786,6 +815,7 @@ main(void)
     tcase_add_test(tc, policies_want_to_see_all);
     tcase_add_loop_test(tc, what_is_taken_in_bulk, 0, ROWS(bulk_rows));
     tcase_add_test(tc, long_lines_end_with_the_turn);
+    tcase_add_test(tc, no_more_than_allowed_behind_an_open_line);
     suite_add_tcase(suite, tc);
     tc = tcase_create("same");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
