@@ -198,6 +198,9 @@ static const struct {
     {{"--class=a:{}", "-C", "2"},
      "mcload: --class and --measure-... are mutually exclusive\n"},
     {{"-q", "100", "-Q", "100"}, "mcload: --measure-qps has to be below --qps\n"},
+    {{"--hash=ketama", "-R"}, "mcload: --hash and --roundrobin are mutually exclusive\n"},
+    {{"--class=a:{}", "--class=b:{-R}", "--hash=jump"},
+     "mcload: --hash and --roundrobin are mutually exclusive\n"},
     {{"--assert"}, "mcload: --assert needs an objective (--slo)\n"},
     {{"--slo=p99"},
      "mcload: an objective is pPERCENTILE:TIME, e.g. p99:500us (--slo "
