@@ -109,6 +109,8 @@ receive(struct event_loop *l, struct lconn *c, nsec_t *now)
     case RECEIVER_GOES_ON:
         return true;
     case RECEIVER_CLOSED:
+        /* What was sent behind the request that this answers is lost. */
+        ctr_add(&l->drive.counters->errors[COUNTERS_DISCONNECT], c->count > 0 ? 1 : 0);
         replace(l, c, *now);
         return false;
     case RECEIVER_LOST:
