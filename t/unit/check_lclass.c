@@ -126,6 +126,27 @@ TEST(test_antagonists)
     ck_assert_double_gt(dist_mean(&c[4].value_size), 100);
 }
 
+/* What has a rate, or none, of its own does not inherit a share of the peak. */
+TEST(test_shares_of_the_peak)
+{
+    ck_assert(PARSE("-q", "50%", "--class=a:{}", "--class=f:{antagonist=flood}",
+                    "--class=g:{antagonist=flood -q 10%}"));
+    const struct lclass *c = options.classes;
+    ck_assert_double_eq(c[0].qps_share, 0.5);
+    ck_assert_double_eq(c[1].qps_share, 0);
+    ck_assert_double_eq(c[2].qps_share, 0.1);
+    ck_assert(PARSE("-q", "50%", "-C", "4", "-Q", "1000"));
+    ck_assert_double_eq(options.classes[0].qps_share, 0.5);
+    ck_assert_int_eq(options.classes[1].qps, 1000);
+    ck_assert_double_eq(options.classes[1].qps_share, 0);
+    ck_assert(PARSE("-q", "50%", "--agent=a;role=measure"));
+    ck_assert_int_eq(options.classes[1].qps, 1000);
+    ck_assert_double_eq(options.classes[1].qps_share, 0);
+    ck_assert(PARSE("-q", "50%", "-C", "4"));
+    ck_assert_int_eq(options.classes[1].qps, 0);
+    ck_assert_double_eq(options.classes[1].qps_share, 0.5);
+}
+
 TEST(test_measuring_client)
 {
     ck_assert(PARSE("-q", "10k", "-c", "8", "-d", "4", "-T", "2", "-C", "2", "-Q", "1k",
