@@ -26,7 +26,7 @@ struct sender {
     struct little little;
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
-    uint64_t moved_requests, moved_bytes; /* since sender_take_moved */
+    uint64_t moved_requests, moved_bytes; /* and not booked yet */
 };
 
 void sender_init(struct sender *s, struct drive *d);
