@@ -204,6 +204,9 @@ CONF
         clean($run, "one request a connection @$args");
         cmp_ok($run->{json}{'totals.gets'}, '>', 2, '... and more than one each');
     }
+    has(mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY, '-d', '4'),
+        'requests behind the last answer are lost: an error', status => 3, 'errors.disconnect' => ['>', 0],
+        'totals.lost' => ['>', 0]);
 }
 
 # ---- what a protocol cannot --------------------------------------------------------------

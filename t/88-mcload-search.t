@@ -3,6 +3,7 @@
 # rates as shares of the peak; records are stored once, and connections are kept between runs.
 use MCTest;
 use MCLoad;
+use MCTestd;
 
 my $dir = scratch_dir();
 my $server = serve();
@@ -103,6 +104,13 @@ is(scalar @points, 3, 'shares of the peak: a line each');
 ok(abs($points[1] - 2 * $points[0]) < 3 && abs($points[2] - 3 * $points[0]) < 4, 'in proportion')
     or diag("@points");
 cmp_ok($points[0], '>', 10, 'of the peak');
+# Answers take 50 ms: one connection's peak is at most 20 a second, that of the other class is above.
+my $slow = start_testd('--delay=50000');
+$run = mcload('-s', "127.0.0.1:$slow->{port}", '-r', '10', '--noload', '-t', '1', '--class=a:{-q 20% -c 16}',
+    '--class=b:{}', '--scan=100%:100%:1%');
+ok(targets($run) =~ /^(\d+)$/ && $1 > 0 && $1 <= 21, 'a share of the peak of the class that is varied')
+    or diag("$run->{out}$run->{err}");
+stop_testd($slow);
 $run = mcload(@base, '--noload', '-t', '0.5', '-u', '1', '--scan=200:200:1');
 like($run->{out}, qr/^update$number{14}$/m, 'updates when there is nothing else');
 $run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:600:200', '--stop-latency=p50:1ns');

@@ -28,8 +28,8 @@ struct campaign {
     FILE *log;             /* how a search goes on; NULL: not wanted */
     double *rates;         /* of the next run, one a class */
     bool has_rates;        /* that are not the options' */
-    unsigned varied;       /* class */
     double peak_qps;       /* 0: not measured */
+    double varied_peak;    /* likewise, of the class whose rate is varied */
     struct result_warmup warmup;
     unsigned reported; /* runs */
 };
@@ -135,6 +135,7 @@ settle_shares(struct campaign *c)
         double share = c->o->classes[i].qps_share;
         double peak = qps_of(&r.classes[i]);
         c->peak_qps += share > 0 ? peak : 0;
+        c->varied_peak = share > 0 && i == c->o->varied ? peak : c->varied_peak;
         c->rates[i] = share > 0 ? fmax(1, floor(share * peak)) : c->rates[i];
     }
     bool was_interrupted = r.was_interrupted;
@@ -242,7 +243,7 @@ is_over(const struct campaign *c, const struct result *r)
         return r->was_interrupted;
     }
     const struct goal *g = &c->o->stop_goal;
-    struct search_outcome out = outcome_of_run(r, c->o, g, c->varied, 0);
+    struct search_outcome out = outcome_of_run(r, c->o, g, 0);
     return r->was_interrupted || out.value > g->limit_ns;
 }
 
@@ -250,7 +251,7 @@ static enum exit_status
 scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
 {
     struct result r;
-    c->rates[c->varied] = target;
+    c->rates[c->o->varied] = target;
     struct run_spec spec = {.rates = c->rates, .is_fresh = is_fresh, .stops_early = true};
     enum exit_status status = run_one(c, &spec, &r);
     if (status != EXIT_VALID) {
@@ -293,34 +294,40 @@ scan_points(struct campaign *c, const double *points, unsigned count)
     return worst;
 }
 
+/* What 100 % is: measured before when the class's own rate is a share of it, or else now, beside
+ * the other classes at their rates. */
+static enum exit_status
+settle_scan(struct campaign *c)
+{
+    bool was_interrupted = false;
+    if (c->varied_peak == 0) {
+        struct result r;
+        c->rates[c->o->varied] = 0;
+        enum exit_status status = run_one(c, &(struct run_spec){.rates = c->rates}, &r);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+        was_interrupted = r.was_interrupted;
+        c->varied_peak = qps_of(&r.classes[c->o->varied]);
+        result_fini(&r);
+    }
+    c->peak_qps = c->varied_peak;
+    return peak_status(c, was_interrupted);
+}
+
 static enum exit_status
 run_scan(struct campaign *c)
 {
     struct rng rng;
     unsigned count = scan_count(&c->o->scan);
-    const char *wrong = outcome_find_class(c->o, &c->o->stop_goal, &c->varied);
-    if (wrong != NULL) {
-        return options_fail(c->err, EXIT_USAGE, "%s", wrong);
-    }
-    if (c->o->scan.is_share && c->peak_qps == 0) {
-        struct result r;
-        c->rates[c->varied] = 0;
-        enum exit_status status = run_one(c, &(struct run_spec){.rates = c->rates}, &r);
-        if (status != EXIT_VALID) {
-            return status;
-        }
-        bool was_interrupted = r.was_interrupted;
-        c->peak_qps = qps_of(&r.classes[c->varied]);
-        result_fini(&r);
-        status = peak_status(c, was_interrupted);
-        if (status != EXIT_VALID) {
-            return status;
-        }
+    enum exit_status status = c->o->scan.is_share ? settle_scan(c) : EXIT_VALID;
+    if (status != EXIT_VALID) {
+        return status;
     }
     double *points = alloc_zeroed(count, sizeof *points);
     rng_init(&rng, c->o->seed, STREAM_SCAN);
     scan_fill(&c->o->scan, c->o->scan_order, &rng, points);
-    enum exit_status status = scan_points(c, points, count);
+    status = scan_points(c, points, count);
     free(points);
     return status;
 }
@@ -356,14 +363,13 @@ probe(struct campaign *c, struct search *s, struct result *last, bool *is_over)
         .is_fresh = p.is_fresh,
     };
     nsec_t before = clock_now();
-    c->rates[c->varied] = p.rate > 0 ? fmax(1, p.rate) : 0;
+    c->rates[c->o->varied] = p.rate > 0 ? fmax(1, p.rate) : 0;
     enum exit_status status = run_one(c, &spec, last);
     if (status != EXIT_VALID) {
         return status;
     }
     double seconds = (double)(clock_now() - before) / (double)NSEC_PER_SEC;
-    struct search_outcome out =
-        outcome_of_run(last, c->o, &c->o->goal, c->varied, seconds);
+    struct search_outcome out = outcome_of_run(last, c->o, &c->o->goal, seconds);
     log_probe(c, &p, &out);
     search_tell(s, &out);
     *is_over = last->was_interrupted || search_next(s).stage == SEARCH_DONE;
@@ -380,7 +386,7 @@ report_answer(struct campaign *c, struct search *s, struct result *last)
     c->peak_qps = a.peak;
     if (a.is_met && !last->was_interrupted) {
         result_fini(last);
-        c->rates[c->varied] = a.qps;
+        c->rates[c->o->varied] = a.qps;
         status = run_one(c, &(struct run_spec){.rates = c->rates}, last);
         if (status != EXIT_VALID) {
             return status;
@@ -402,10 +408,6 @@ run_search(struct campaign *c)
     const struct options *o = c->o;
     struct result last;
     bool is_over = false;
-    const char *wrong = outcome_find_class(o, &o->goal, &c->varied);
-    if (wrong != NULL) {
-        return options_fail(c->err, EXIT_USAGE, "%s", wrong);
-    }
     struct search *s = alloc_zeroed(1, sizeof *s);
     double run_s = o->time_s + o->warmup_s + RUN_SPARE_S;
     search_init(s, &(struct search_conf){
@@ -414,7 +416,7 @@ run_search(struct campaign *c)
                        .errors_max = o->goal.errors_max,
                        .tolerance = o->tolerance,
                        .budget_s = o->budget_s > 0 ? o->budget_s : BUDGET_RUNS * run_s,
-                       .rate_max = c->rates[c->varied],
+                       .rate_max = c->rates[c->o->varied],
                    });
     enum exit_status status = probe(c, s, &last, &is_over);
     while (status == EXIT_VALID && !is_over) {

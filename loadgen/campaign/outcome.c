@@ -4,53 +4,10 @@
 #include "loadgen/campaign/outcome.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "loadgen/measure/series.h"
 
 #define Z 1.959964 /* of 95 %, two-sided */
-
-static int
-class_named(const struct options *o, const char *name)
-{
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        if (strcmp(o->classes[i].name, name) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-const char *
-outcome_find_class(const struct options *o, const struct goal *g, unsigned *which)
-{
-    int named = -1;
-    unsigned free = 0, loads = 0;
-    *which = 0;
-    if (g->class_name[0] != '\0') {
-        named = class_named(o, g->class_name);
-        if (named < 0) {
-            return "there is no class of the name that the goal has";
-        }
-    }
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        loads += o->classes[i].is_measuring ? 0 : 1;
-    }
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        const struct lclass *c = &o->classes[i];
-        if (!c->is_measuring && ((c->qps == 0 && c->qps_share == 0) || loads == 1)) {
-            free++;
-            *which = i;
-        }
-    }
-    if (free == 1) {
-        return NULL;
-    }
-    *which = named >= 0 ? (unsigned)named : 0;
-    return named >= 0 ? NULL
-                      : "which class's rate is to be varied? The one without --qps, or "
-                        "the goal's class=NAME";
-}
 
 /* The latencies that count, and how many requests were never answered. */
 struct view {
@@ -59,13 +16,26 @@ struct view {
     const struct series *series;
 };
 
+/* What has the latencies that count: the class named or shown, beside an antagonist the one that
+ * is varied, else all of the run. */
+static const struct result *
+told_of(const struct result *r, const struct options *o, const struct goal *g)
+{
+    int named = options_class_named(o, g->class_name);
+    if (named >= 0 || r->has_shown) {
+        return &r->classes[named >= 0 ? (unsigned)named : r->shown];
+    }
+    const struct result *told = r;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        told = r->classes[i].is_antagonist ? &r->classes[o->varied] : told;
+    }
+    return told;
+}
+
 static struct view
 view_of(const struct result *r, const struct options *o, const struct goal *g)
 {
-    int named = g->class_name[0] != '\0' ? class_named(o, g->class_name)
-                : r->has_shown           ? (int)r->shown
-                                         : -1;
-    const struct result *one = named >= 0 ? &r->classes[named] : r;
+    const struct result *one = told_of(r, o, g);
     const struct hist *reads = one->total.latency[o->from][COUNTERS_READ];
     bool are_reads = g->scope == GOAL_READS && hist_count(reads) > 0;
     struct view v = {
@@ -133,24 +103,52 @@ achieved(const struct result *r, const struct lclass *c, unsigned servers)
     return !r->is_open ? 1 : result_ratio(fmin(good, done + on_the_way), offered);
 }
 
+/* A share of all answers since the first connection, as errors are counted from there on: of
+ * the class that the goal names, or of all but antagonists. */
+static double
+error_share(const struct result *r, const struct options *o, const struct goal *g)
+{
+    int named = options_class_named(o, g->class_name);
+    double errors = 0, answered = 0;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        const struct result *c = &r->classes[i];
+        if (named >= 0 ? i == (unsigned)named : !c->is_antagonist) {
+            errors += (double)counters_error_sum(&c->total);
+            answered += (double)ctr_get(&c->total.answered);
+        }
+    }
+    return result_ratio(errors, errors + answered);
+}
+
+/* Each class is asked where the check applies: an antagonist may be as busy as it likes. */
+static bool
+client_kept_up(const struct result *r)
+{
+    bool has = r->checks[CHECK_COMPLETE].is_good;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        const struct check *c = &r->classes[i].checks[CHECK_CPU];
+        has = has && (!c->applies || c->is_good);
+    }
+    return has;
+}
+
 struct search_outcome
 outcome_of_run(const struct result *r, const struct options *o, const struct goal *g,
-               unsigned varied, double seconds)
+               double seconds)
 {
     struct view v = view_of(r, o, g);
-    const struct result *one = &r->classes[varied];
+    const struct result *one = &r->classes[o->varied];
     const struct counters *t = &one->total;
     double done = (double)ctr_get(&t->done[COUNTERS_READ]) +
                   (double)ctr_get(&t->done[COUNTERS_UPDATE]);
-    double errors = (double)counters_error_sum(&r->total);
     struct search_outcome out = {
         .value = INFINITY,
         .low = INFINITY,
         .high = INFINITY,
         .qps = result_ratio(done, one->elapsed_s),
-        .achieved = achieved(one, &o->classes[varied], o->servers_len),
-        .errors = result_ratio(errors, errors + (double)ctr_get(&r->total.good)),
-        .is_valid = r->checks[CHECK_CPU].is_good && r->checks[CHECK_COMPLETE].is_good,
+        .achieved = achieved(one, &o->classes[o->varied], o->servers_len),
+        .errors = error_share(r, o, g),
+        .is_valid = client_kept_up(r),
         .seconds = seconds,
     };
     if (v.all > 0 && g->is_mean) {

@@ -23,7 +23,7 @@ tell_lost(struct event_loop *l, const struct lconn *c, nsec_t now)
 static void
 lose(struct event_loop *l, struct lconn *c, enum counters_error why, nsec_t now)
 {
-    sender_forget(&l->sender, c, &l->drive.counters->lost, now);
+    sender_forget(&l->sender, c, false, now);
     reconnect_lose(&l->reconnect, c, why, now);
     tell_lost(l, c, now);
 }
@@ -31,7 +31,7 @@ lose(struct event_loop *l, struct lconn *c, enum counters_error why, nsec_t now)
 static void
 replace(struct event_loop *l, struct lconn *c, nsec_t now)
 {
-    sender_forget(&l->sender, c, &l->drive.counters->lost, now);
+    sender_forget(&l->sender, c, false, now);
     reconnect_replace(&l->reconnect, c, now);
 }
 
@@ -109,6 +109,8 @@ receive(struct event_loop *l, struct lconn *c, nsec_t *now)
     case RECEIVER_GOES_ON:
         return true;
     case RECEIVER_CLOSED:
+        /* What was sent behind the request that this answers is lost. */
+        ctr_add(&l->drive.counters->errors[COUNTERS_DISCONNECT], c->count > 0 ? 1 : 0);
         replace(l, c, *now);
         return false;
     case RECEIVER_LOST:
@@ -390,7 +392,7 @@ drain(struct event_loop *l)
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
-            sender_forget(&l->sender, c, &d->counters->unanswered, now);
+            sender_forget(&l->sender, c, true, now);
             lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }
     }

@@ -115,8 +115,10 @@ sender_flush(struct sender *s, struct lconn *c)
 }
 
 void
-sender_forget(struct sender *s, struct lconn *c, ctr_t *sent, nsec_t now)
+sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now)
 {
+    const struct drive_window *w = &s->d->window;
+    struct counters *k = s->d->counters;
     struct request_op op;
     while (lconn_take_op(c, &op)) {
         bool is_issued = op.issued != 0;
@@ -125,6 +127,14 @@ sender_forget(struct sender *s, struct lconn *c, ctr_t *sent, nsec_t now)
             sender_pass_time(s, now);
             s->little.count -= is_issued ? 1 : 0;
         }
-        drive_give_up(s->d, is_issued ? sent : &s->d->counters->unsent, op.intended, now);
+        if (is_issued && is_over && op.verb != CODEC_AUTH) {
+            struct little alone = {1, op.issued};
+            ctr_add(&k->in_vain, little_pass(&alone, w->start, w->end, now));
+        }
+        drive_give_up(s->d,
+                      !is_issued ? &k->unsent
+                      : is_over  ? &k->unanswered
+                                 : &k->lost,
+                      op.intended, now);
     }
 }

@@ -26,7 +26,7 @@ struct sender {
     struct little little;
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
-    uint64_t moved_requests, moved_bytes; /* since sender_take_moved */
+    uint64_t moved_requests, moved_bytes; /* and not booked yet */
 };
 
 void sender_init(struct sender *s, struct drive *d);
@@ -91,5 +91,6 @@ sender_answered(struct sender *s, unsigned n, nsec_t now)
     sender_pass_time(s, now);
     s->little.count -= n;
 }
-/* All that is on its way on c will not be answered; `sent` counts those that were sent. */
-void sender_forget(struct sender *s, struct lconn *c, ctr_t *sent, nsec_t now);
+/* All that is on its way on c will not be answered: it is lost with c or, when the run is over,
+ * no reply has come. */
+void sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now);

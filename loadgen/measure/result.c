@@ -252,6 +252,8 @@ judge(struct result *r, const struct check_limits *l)
         {CHECK_STEAL, own && r->has_steal, r->steal},
         {CHECK_CPU_WAIT, paced, result_longest_wait(r)},
         {CHECK_SERVED, own, (double)ctr_get(&t->unserved)},
+        {CHECK_UNANSWERED, own && !r->is_open,
+         result_ratio((double)ctr_get(&t->in_vain), (double)ctr_get(&t->on_their_way))},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         r->checks[rows[i].check] =

@@ -42,6 +42,7 @@ antagonist_apply(struct lclass *c)
 {
     const struct antagonist *a = c->antagonist;
     c->qps = 0;
+    c->qps_share = 0;
     c->connections = a->connections;
     c->depth = a->depth;
     dist_fini(&c->getcount);

@@ -209,6 +209,7 @@ make_measuring(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
         measure->depth = o->measure_depth;
     }
     measure->qps = measuring_rate(o, load, measure);
+    measure->qps_share = measure->qps > 0 ? 0 : measure->qps_share;
     if (is_good && load->qps > 0 && load->qps <= measure->qps) {
         fprintf(err, "mcload: --measure-qps has to be below --qps\n");
         is_good = false;

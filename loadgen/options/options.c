@@ -262,6 +262,17 @@ options_replay(const struct options *o)
     return does;
 }
 
+int
+options_class_named(const struct options *o, const char *name)
+{
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        if (strcmp(o->classes[i].name, name) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
 bool
 options_has_classes(const struct options *o)
 {

@@ -147,6 +147,7 @@ struct options {
     struct scan_range scan;
     enum scan_order scan_order;
     struct goal stop_goal; /* stops a scan at the first load above it */
+    unsigned varied;       /* class whose rate a search or a scan varies */
     int64_t repeat;
 
     /* ---- options/swarm.c */
@@ -191,6 +192,9 @@ bool options_have_stats(const struct options *o);
 
 /* Whether a class has a trace. */
 bool options_replay(const struct options *o);
+
+/* The number of the class of that name; below 0: there is none. */
+int options_class_named(const struct options *o, const char *name);
 
 /* How many agents have this role. */
 unsigned options_agents_in(const struct options *o, enum message_role role);

@@ -77,6 +77,46 @@ init(struct options *o)
     o->repeat = 1;
 }
 
+/* Part of the load: it neither measures nor, unless all do, stands beside it. */
+static bool
+is_load(const struct options *o, const struct lclass *c)
+{
+    bool has_others = false; /* than antagonists */
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const struct lclass *other = &o->classes[i];
+        has_others = has_others || (!other->is_measuring && other->antagonist == NULL);
+    }
+    return !c->is_measuring && (c->antagonist == NULL || !has_others);
+}
+
+/* The class whose rate is varied: the only one, or the only one without a rate of its own,
+ * or the one that the goal names. */
+static const char *
+find_varied(struct options *o, const struct goal *g)
+{
+    unsigned unrated = 0, loads = 0;
+    int named = options_class_named(o, g->class_name);
+    if (g->class_name[0] != '\0' && named < 0) {
+        return "there is no class of the name that the goal has";
+    }
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        loads += is_load(o, &o->classes[i]) ? 1 : 0;
+    }
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const struct lclass *c = &o->classes[i];
+        if (is_load(o, c) && ((c->qps == 0 && c->qps_share == 0) || loads == 1)) {
+            unrated++;
+            o->varied = i;
+        }
+    }
+    if (unrated != 1 && named < 0) {
+        return "which class's rate is to be varied? The one without --qps, or the goal's "
+               "class=NAME";
+    }
+    o->varied = unrated == 1 ? o->varied : (unsigned)named;
+    return NULL;
+}
+
 static const char *
 settle(struct options *o)
 {
@@ -90,17 +130,16 @@ settle(struct options *o)
     if (o->stop_goal.is_given && o->stop_goal.limit_ns == 0) {
         return "--stop-latency takes a time";
     }
-    for (unsigned i = 0; i < o->classes_len; i++) {
+    const char *wrong =
+        is_varied ? find_varied(o, o->goal.is_given ? &o->goal : &o->stop_goal) : NULL;
+    for (unsigned i = 0; i < o->classes_len && wrong == NULL; i++) {
         struct lclass *c = &o->classes[i];
         bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied ||
                         schedule_varies(&c->traffic.schedule);
         c->traffic.late = c->skips && has_rate ? LATE_DROP : c->traffic.late;
-        const char *wrong = traffic_check(c, is_varied);
-        if (wrong != NULL) {
-            return wrong;
-        }
+        wrong = traffic_check(c, is_varied);
     }
-    return NULL;
+    return wrong;
 }
 
 const struct run_group group_search = {ROWS(rows), .init = init, .settle = settle};

@@ -134,6 +134,13 @@ init(struct options *o)
 static const char *
 settle(struct options *o)
 {
+    bool is_dealt = false; /* a thread does not reach the servers of all keys */
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        is_dealt = is_dealt || o->classes[i].is_roundrobin;
+    }
+    if (is_dealt && o->shard != SHARD_NONE) {
+        return "--hash and --roundrobin are mutually exclusive";
+    }
     if (o->servers_len == 0) {
         return o->transport == TRANSPORT_UNIX ? "--transport=unix needs --server=PATH"
                                               : keep_server(o, "127.0.0.1");

@@ -128,10 +128,10 @@ report_summary(const struct result *r, bool all, FILE *out)
 
 /* As they explain each other: the first one is told first. */
 static const enum result_check order[] = {
-    CHECK_COMPLETE, CHECK_ANSWERS,  CHECK_AGENTS,    CHECK_VALUES,   CHECK_ERRORS,
-    CHECK_SERVED,   CHECK_SEARCH,   CHECK_STEAL,     CHECK_CPU_WAIT, CHECK_CPU,
-    CHECK_READER,   CHECK_LATENESS, CHECK_ADHERENCE, CHECK_ARRIVALS, CHECK_RATE,
-    CHECK_STEADY,   CHECK_LITTLE,
+    CHECK_COMPLETE, CHECK_ANSWERS,    CHECK_AGENTS,   CHECK_VALUES,    CHECK_ERRORS,
+    CHECK_SERVED,   CHECK_UNANSWERED, CHECK_SEARCH,   CHECK_STEAL,     CHECK_CPU_WAIT,
+    CHECK_CPU,      CHECK_READER,     CHECK_LATENESS, CHECK_ADHERENCE, CHECK_ARRIVALS,
+    CHECK_RATE,     CHECK_STEADY,     CHECK_LITTLE,
 };
 static_assert(sizeof order / sizeof order[0] == CHECKS, "each once");
 

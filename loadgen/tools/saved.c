@@ -64,8 +64,6 @@ read_rows(struct saved_run *run, const json_t *rows)
             .rate = tree_number(row, "qps"),
             .p50 = tree_number(row, "p50"),
             .p99 = tree_number(row, "p99"),
-            .hit_ratio = tree_number(row, "hit_ratio"),
-            .errors = tree_number(row, "errors"),
         };
     }
 }
@@ -90,7 +88,6 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
     run->is_open = mode != NULL && strcmp(mode, "open") == 0;
     run->seconds = tree_number(totals, "seconds");
     run->asked_qps = tree_number(load, "qps");
-    run->offered_qps = tree_number(totals, "offered_qps");
     run->achieved_qps = tree_number(totals, "qps");
     run->censored = tree_count(latency, "censored");
     run->latency = tree_hist(latency);

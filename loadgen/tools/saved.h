@@ -45,14 +45,14 @@ unsigned saved_differs(const struct saved_load *a, const struct saved_load *b,
                        unsigned i);
 
 struct saved_row {
-    double start_s, length_s, rate, p50, p99, hit_ratio, errors;
+    double start_s, length_s, rate, p50, p99;
 };
 
 struct saved_run {
     char *name; /* of the file, without folders and ending */
     bool is_valid, is_open;
     struct saved_load load;
-    double seconds, asked_qps, offered_qps, achieved_qps; /* asked 0: a closed loop */
+    double seconds, asked_qps, achieved_qps; /* asked 0: a closed loop */
     struct hist *latency; /* from the intended start, of those answered */
     uint64_t censored;    /* never answered: slower than all of them */
     struct saved_point at[SAVED_AT];

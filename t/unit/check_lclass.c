@@ -126,6 +126,49 @@ TEST(test_antagonists)
     ck_assert_double_gt(dist_mean(&c[4].value_size), 100);
 }
 
+/* What has a rate, or none, of its own does not inherit a share of the peak. */
+TEST(test_shares_of_the_peak)
+{
+    ck_assert(PARSE("-q", "50%", "--class=a:{}", "--class=f:{antagonist=flood}",
+                    "--class=g:{antagonist=flood -q 10%}"));
+    const struct lclass *c = options.classes;
+    ck_assert_double_eq(c[0].qps_share, 0.5);
+    ck_assert_double_eq(c[1].qps_share, 0);
+    ck_assert_double_eq(c[2].qps_share, 0.1);
+    ck_assert(PARSE("-q", "50%", "-C", "4", "-Q", "1000"));
+    ck_assert_double_eq(options.classes[0].qps_share, 0.5);
+    ck_assert_int_eq(options.classes[1].qps, 1000);
+    ck_assert_double_eq(options.classes[1].qps_share, 0);
+    ck_assert(PARSE("-q", "50%", "--agent=a;role=measure"));
+    ck_assert_int_eq(options.classes[1].qps, 1000);
+    ck_assert_double_eq(options.classes[1].qps_share, 0);
+    ck_assert(PARSE("-q", "50%", "-C", "4"));
+    ck_assert_int_eq(options.classes[1].qps, 0);
+    ck_assert_double_eq(options.classes[1].qps_share, 0.5);
+}
+
+/* A search or scan varies what is loaded with: nothing that stands beside it. */
+TEST(test_varied_class)
+{
+    ck_assert(PARSE("--class=small:{}", "--class=flood:{antagonist=flood}",
+                    "--scan=10k:100k:10k"));
+    ck_assert_uint_eq(options.varied, 0);
+    ck_assert(PARSE("--class=flood:{antagonist=flood}", "--class=small:{qps=5k}",
+                    "--search=p99:1ms"));
+    ck_assert_uint_eq(options.varied, 1);
+    ck_assert(PARSE("--class=a:{qps=20%}", "--class=b:{}", "--scan=10%:100%:10%"));
+    ck_assert_uint_eq(options.varied, 1);
+    ck_assert(PARSE("--class=a:{}", "--class=b:{}", "--search=p99:1ms,class=b"));
+    ck_assert_uint_eq(options.varied, 1);
+    ck_assert(PARSE("--class=a:{}", "--class=f:{antagonist=sets}",
+                    "--search=p99:1ms,class=f"));
+    ck_assert_uint_eq(options.varied, 0);
+    ck_assert(PARSE("-C", "2", "--scan=1:2:1"));
+    ck_assert_uint_eq(options.varied, 0);
+    ck_assert(PARSE("--antagonist=large", "--scan=1:2:1"));
+    ck_assert_uint_eq(options.varied, 0);
+}
+
 TEST(test_measuring_client)
 {
     ck_assert(PARSE("-q", "10k", "-c", "8", "-d", "4", "-T", "2", "-C", "2", "-Q", "1k",
@@ -198,6 +241,14 @@ static const struct {
     {{"--class=a:{}", "-C", "2"},
      "mcload: --class and --measure-... are mutually exclusive\n"},
     {{"-q", "100", "-Q", "100"}, "mcload: --measure-qps has to be below --qps\n"},
+    {{"--hash=ketama", "-R"}, "mcload: --hash and --roundrobin are mutually exclusive\n"},
+    {{"--class=a:{}", "--class=b:{-R}", "--hash=jump"},
+     "mcload: --hash and --roundrobin are mutually exclusive\n"},
+    {{"--class=a:{}", "--class=b:{}", "--scan=1:2:1"},
+     "mcload: which class's rate is to be varied? The one without --qps, or the goal's "
+     "class=NAME\n"},
+    {{"--search=p99:1ms,class=none"},
+     "mcload: there is no class of the name that the goal has\n"},
     {{"--assert"}, "mcload: --assert needs an objective (--slo)\n"},
     {{"--slo=p99"},
      "mcload: an objective is pPERCENTILE:TIME, e.g. p99:500us (--slo "

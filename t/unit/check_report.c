@@ -231,7 +231,7 @@ TEST(test_reasons)
         ck_assert_uint_eq(count_of(text, "read"), 1);
         text = brief_text();
         ck_assert_uint_eq(count_of(text, "INVALID: "), 1);
-        ck_assert_uint_eq(count_of(text, " (and 16 more: -v)\n"), i == CHECKS);
+        ck_assert_uint_eq(count_of(text, " (and 17 more: -v)\n"), i == CHECKS);
     }
 }
 
@@ -398,6 +398,38 @@ TEST(test_unserved)
     expect_part(text, "Connections without any answer = 12 of 16 opened");
     text = json_of();
     ck_assert_ptr_nonnull(match(text, "(\"unserved\": 12,)"));
+}
+
+/* Of a closed loop on a server that hangs, what was answered shows nothing: what 16 connections
+ * waited in vain, of five seconds each, does. An open loop is told by what it offered. */
+static const struct {
+    bool is_open, is_off;
+    double in_vain_s;
+    bool is_valid;
+} hangs[] = {{false, false, 64, false},
+             {false, false, 0.9, false},
+             {false, false, 0.7, true},
+             {false, true, 64, true},
+             {true, false, 64, true}};
+
+TEST_ROWS(test_unanswered, hangs, NULL)
+{
+    struct check_limits limits;
+    check_limits_init(&limits);
+    ck_assert_ptr_null(
+        check_limits_parse(&limits, row->is_off ? "unanswered:off" : "unanswered:1%"));
+    result.limits = &limits;
+    result.is_open = row->is_open;
+    ctr_add(&result.total.on_their_way, 16 * 5 * NSEC_PER_SEC);
+    ctr_add(&result.total.in_vain, (uint64_t)(row->in_vain_s * 1e9));
+    ctr_add(&result.total.unanswered, 16);
+    result_judge(&result);
+    ck_assert_int_eq(result.is_valid, row->is_valid);
+    const char *text = text_of();
+    ck_assert_uint_eq(count_of(text, "INVALID: "), row->is_valid ? 0 : 1);
+    if (row->in_vain_s > 1 && !row->is_valid) {
+        expect_part(text, "INVALID: unanswered: 80.00% > 1% of the requests' time was ");
+    }
 }
 
 /* Records that are missing are explained by what servers threw out. */

@@ -505,6 +505,7 @@ TEST_LOOP(test_lost, 3)
     }
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 1);
     ck_assert_uint_eq(ctr_get(&counters.lost), 4);
+    ck_assert_uint_eq(ctr_get(&counters.in_vain), 0);
     ck_assert_uint_eq(ctr_get(&counters.opened), rows[_i].dials);
     check_sums();
 }
@@ -590,6 +591,27 @@ TEST_LOOP(test_end, 4)
     ck_assert_uint_eq(ctr_get(&counters.unsent), ctr_get(&counters.offered) - 8);
     ck_assert_uint_eq(ctr_get(&counters.done[COUNTERS_READ]), 0);
     ck_assert_uint_le(sim.now, window.end + DRIVE_DRAIN);
+    check_sums();
+}
+
+static nsec_t
+hang(const struct sim_request *r)
+{
+    return r->at - SIM_BEGIN < MS(20) ? MS(3) : SIM_NEVER;
+}
+
+/* A server that hangs stops a closed loop: for how long is counted as far as it is in the window. */
+TEST_LOOP(test_in_vain, 2)
+{
+    nsec_t start = _i == 0 ? 0 : MS(50), hung = _i == 0 ? MS(21) : MS(50);
+    dc.timeout = MS(5000);
+    sim.delay_of = hang;
+    window.quiet = window.start = SIM_BEGIN + start;
+    open_and_run();
+    ck_assert_uint_eq(ctr_get(&counters.on_their_way), 8 * (MS(100) - start));
+    ck_assert_uint_eq(ctr_get(&counters.in_vain), 8 * (MS(100) - hung));
+    ck_assert_uint_eq(ctr_get(&counters.unanswered), _i == 0 ? 8 : 0);
+    ck_assert_uint_eq(counters_error_sum(&counters), 0);
     check_sums();
 }
 
