@@ -236,6 +236,49 @@ $run = mcload_json('-s', serves_once(), '--noload', '-r', '100', '-t', '1', '-c'
 is($run->{json}{'totals.unanswered'} // -1, 1, 'served and lost: another one waits at the end');
 is($run->{json}{'totals.unserved'} // -1, 0, 'served and lost: it was served') or diag($run->{out});
 
+# ---- several runs ------------------------------------------------------------------------
+
+# A server for one connection, which answers so many requests; whoever else comes is refused.
+sub serves_one($requests) {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
+        or die "listen: $!";
+    my $at = '127.0.0.1:' . $listener->sockport;
+    push @children, in_child(sub {
+        alarm 120; # whatever becomes of the test
+        my $client = $listener->accept;
+        close $listener;
+        while ($requests-- > 0 && defined(my $line = <$client>)) {
+            syswrite $client, hit(key_of($line));
+        }
+    });
+    close $listener;
+    return $at;
+}
+
+# The second run has a connection of its own.
+$run = mcload_json('-s', serves_one(1e9), '--noload', '-r', 100, @BRIEFLY, '--repeat=3');
+has($run, 'gone between two runs: status 2, the first is reported', status => 2, err => qr/^mcload: cannot connect to /m,
+    out => qr/^Repeats = 1: QPS .*\nINVALID: [12] of 2 runs\n\z/m, runs => qr/^\[\{.*\}\]\z/);
+$run = mcload_json('-s', '127.0.0.1:1', '--noload', @BRIEFLY, '--repeat=3');
+has($run, 'never there: status 2, nothing to report', status => 2, out => '', err_lines => 1);
+ok(!-e $run->{file}, 'never there: ... nor a file');
+
+# Whichever run is the first that has to connect again: those before it are told.
+$run = mcload_json('-s', serves_one(1), '--noload', '-r', 100, '-t', 1, '--search=p99:1ms');
+has($run, 'gone within a search: what it knows is reported', out => qr/^(?:Search =|The search found no rate with) /m,
+    'search.runs' => ['>=', 1], status => $run->{err} =~ /cannot connect/ ? 2 : 3);
+
+# A run that is worth nothing is worse than one that misses an objective, whichever comes first.
+{
+    my @off = map { "$_:off" } qw(adherence_1ms achieved_rate arrivals little lateness steal cpu_wait client_cpu
+        stationarity);
+    my @scan = ('--scan=200:400:200', '--slo=p50:1ns', '--assert', '--check=' . join(',', @off));
+    $run = attack(sub { $_[2] == 1 ? "ERROR\r\n" : hit(key_of($_[0])) }, @scan);
+    has($run, 'a scan, INVALID and then missed: status 3', status => 3, err => qr{^mcload: 200/s: INVALID: 1 errors}m);
+    $run = attack(sub { hit(key_of($_[0])) }, @scan);
+    is($run->{status}, 4, 'a scan, missed twice: status 4') or diag($run->{err});
+}
+
 # ---- loading -----------------------------------------------------------------------------
 
 for my $case (
