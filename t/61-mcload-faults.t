@@ -145,6 +145,11 @@ like($run->{json}, qr/"p50":\s*null/, 'silence: null in the JSON');
 my ($row) = $run->{out} =~ /read([\s\d\.]*)/;
 is(scalar(split ' ', $row), 3, 'silence: parsers get the numbers before the bounds');
 
+$run = attack(sub { '' }, '-t', '0.3', '--search=p99:1ms');
+is_invalid($run, 'no request was answered', 'silence, a search');
+like($run->{out}, qr/^The search found no rate with p99 <= 1000 us: no request was answered in a closed loop \(1 runs in /m,
+    'silence, a search: there was no rate to be tried');
+
 # The first hundred are answered: low percentiles are numbers, high ones bounds.
 $run = attack(sub { $_[2] <= 100 ? hit(key_of($_[0])) : '' }, '-q', '400', '-c', '4', '-t', '0.5');
 has($run, 'late silence: first numbers, then bounds, the same in the JSON',
