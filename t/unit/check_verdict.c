@@ -273,7 +273,17 @@ TEST(test_limits)
         "",         "steal",     "steal:",          "nothing:1",  "steal:1x",
         "steal:-1", "steal:5%,", "answers:0",       "steal:%",    "interrupted:1",
         ":1",       "steal:nan", "agents_lost:off", "search:off", "steal:1e99"};
+    /* What no run misses, or every one. */
+    static const char *const counts[] = {"errors:1%", "verification:5%", "lateness:150%"};
+    static const char *const shares[] = {"adherence_1ms:95", "client_cpu:101%",
+                                         "stationarity:95", "steal:1.01"};
     struct check_limits l;
+    expect_each(word, counts,
+                strstr(check_limits_parse(&l, word), "a plain number") != NULL);
+    expect_each(word, shares, strstr(check_limits_parse(&l, word), "a share") != NULL);
+    ck_assert_ptr_null(check_limits_parse(&l, "stationarity:200%,adherence_1ms:100%"));
+    ck_assert_double_eq(l.limit[CHECK_STEADY], 2);
+    ck_assert_double_eq(l.limit[CHECK_ADHERENCE], 1);
     check_limits_init(&l);
     ck_assert_ptr_null(check_limits_parse(&l, "steal:5%,lateness:3,arrivals:off"));
     ck_assert_double_eq(l.limit[CHECK_STEAL], 0.05);
