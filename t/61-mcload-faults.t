@@ -136,8 +136,10 @@ is(number($run, 'gets'), 0, 'half a reply: no get was answered');
 # ---- silence -----------------------------------------------------------------------------
 
 # All are censored: the table says "above", the JSON null, and no parser chokes.
-$run = attack(sub { '' }, '-q', '200', '-c', '2', '-t', '0.4');
+$run = attack(sub { '' }, '-q', '200', '-c', '2', '-t', '0.4', "--plot=$dir/plot");
 is_invalid($run, 'no request was answered', 'silence');
+like($run->{err}, qr{^mcload: no plot in \Q$dir\E/plot/cdf\.svg: a run has no latencies$}m, 'silence: nothing to be drawn');
+ok(!-e "$dir/plot/cdf.svg", 'silence: ... and no file without anything in it');
 is(number($run, 'unanswered'), 2, 'silence: two on their way');
 cmp_ok(number($run, 'unsent'), '>', 10, 'silence: the others never sent');
 like($run->{out}, qr/^read +0\.0 +0\.0 +0\.0 +>\d+\.\d/m, 'silence: percentiles are bounds');
