@@ -545,6 +545,28 @@ TEST_LOOP(test_search_of_nothing, 2)
     expect_part(text, why[_i]);
 }
 
+/* Servers that began anew are named, and left out. */
+TEST(test_restarted_servers)
+{
+    struct server_sample sample = {.reported = SERVER_STATS_ALL};
+    result.server_stats = server_stats_create(2);
+    for (unsigned i = 0; i < 4; i++) {
+        sample.server = i % 2;
+        sample.at_s = i / 2;
+        sample.values[STAT_EVICTIONS] = i == 3 ? 70 : 100 + i;
+        server_stats_add(result.server_stats, &sample);
+    }
+    expect_part(text_of(), "Server stats = CPU 0.0% of a core, 2 evictions, ");
+    expect_part(text_of(), " MB (1 of 2 servers; restarted or reset: 1)\n");
+    options.servers[1] = options.servers[0];
+    expect_part(json_of(), "\"servers\": 1,\n  \"restarted\": 1,\n");
+    options.servers[1] = NULL;
+    sample.server = 0;
+    sample.at_s = 2;
+    server_stats_add(result.server_stats, &sample);
+    expect_part(text_of(), "Server stats = left out: restarted or reset in the run\n");
+}
+
 /* Polling is not work: 0.9 s of CPU of which 0.5 s were polled with nothing to do. */
 TEST(test_busy)
 {
