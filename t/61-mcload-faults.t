@@ -288,6 +288,15 @@ has($run, 'gone within a search: what it knows is reported', out => qr/^(?:Searc
 
 # ---- loading -----------------------------------------------------------------------------
 
+# One thread cannot connect: the other one, which nobody answers, is not waited for.
+{
+    my $silent = fake_server(sub { '' });
+    $run = mcload('-s', "127.0.0.1:$silent", '-s', '127.0.0.1:1', '-R', '-T', 2, '-r', 100, '--timeout=600');
+    has($run, 'one of two threads fails: status 2, its reason', status => 2,
+        err => qr/\Amcload: cannot connect to 127\.0\.0\.1:1: [^\n]+\n\z/, out => '');
+}
+
+
 for my $case (
     ['an error', sub { $_[0] =~ /^set/ ? '' : "SERVER_ERROR out of memory storing object\r\n" },
         qr/SERVER_ERROR/],

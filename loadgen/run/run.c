@@ -214,7 +214,8 @@ first_failure(const struct run *r)
             return run_fail(r, r->threads[i].err);
         }
     }
-    return run_fail(r, "a thread could not start");
+    return run_fail(r, r->started < r->threads_len ? "a thread could not start"
+                                                   : "interrupted before the run");
 }
 
 static enum exit_status
@@ -270,7 +271,8 @@ end_stocks(struct run *r)
     return status;
 }
 
-/* Waits until all threads are connected and loaded, or one has failed. */
+/* Waits until all threads are connected and loaded, or one has failed: then the others are told
+ * to stop, whatever they have yet to store. */
 static enum exit_status
 await_ready(struct run *r)
 {
@@ -280,8 +282,11 @@ await_ready(struct run *r)
             was_interrupted = true;
             atomic_store_explicit(&r->stop, true, memory_order_relaxed);
         }
-        if (r->count == 0 && (has_failed || r->started < r->threads_len)) {
-            halt_stocks(r);
+        if (has_failed || r->started < r->threads_len) {
+            atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+            if (r->count == 0) {
+                halt_stocks(r);
+            }
         }
         if (r->conf.has_progress && (r->records > 0 || r->has_stock) && r->count == 0) {
             progress_load(r->threads, r->started, r->has_stock ? 0 : r->records,
