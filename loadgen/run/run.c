@@ -529,6 +529,37 @@ stop_feeds(struct run *r)
     return status;
 }
 
+/* Whether the class's trace had nothing left for the window when the warm-up was over. */
+static bool
+has_missed_window(const struct run *r, const struct run_class *c)
+{
+    bool has = c->feed.reader != NULL && r->window.start > r->window.begin;
+    for (unsigned i = c->first; i < c->first + c->threads; i++) {
+        const struct lthread *t = &r->threads[i];
+        has = has && t->is_short && ctr_get(&t->counters.offered) == 0;
+    }
+    return has;
+}
+
+/* A line of each; the verdict would be that no answer came. That there is nothing else to be
+ * told is another matter in a swarm: other processes may have something left. */
+static enum exit_status
+tell_missed_windows(const struct run *r)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct run_class *c = &r->classes[i];
+        if (has_missed_window(r, c)) {
+            count++;
+            options_fail(r->conf.err, EXIT_INVALID,
+                         "%s: the trace ended within the warm-up, nothing of it is "
+                         "measured: shorten --warmup",
+                         c->conf->trace.file.path);
+        }
+    }
+    return count == r->o->classes_len && r->conf.agents == 0 ? EXIT_INVALID : EXIT_VALID;
+}
+
 static void
 go(struct run *r, const struct run_spec *spec)
 {
@@ -575,6 +606,9 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
     sampler_end(&r->sampler, end);
     status = stop_feeds(r);
     status = has_failed ? first_failure(r) : status;
+    if (status == EXIT_VALID && (how == RUN_DONE || how == RUN_OVER)) {
+        status = tell_missed_windows(r);
+    }
     if (status == EXIT_VALID) {
         collect_result(r, spec, how, result);
         collect_phases(r, end, result);
