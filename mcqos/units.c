@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "mcqos/layout.h"
@@ -42,19 +43,28 @@ write_unit(const struct layout *l, const struct layout_instance *i, const char *
                                    strerror(errno));
 }
 
-/* A word of ExecStart=. */
+/* A word of ExecStart=, with what `doubled` has in it twice. */
 static void
-put_word(const char *word, FILE *out)
+put_word(const char *word, const char *doubled, FILE *out)
 {
-    fputs(" \"", out);
+    fputc('"', out);
     for (; *word != '\0'; word++) {
-        const char *before = *word == '"' || *word == '\\' ? "\\"
-                             : *word == '%'                ? "%"
-                             : *word == '$'                ? "$"
-                                                           : "";
-        fprintf(out, "%s%c", before, *word);
+        if (*word == '"' || *word == '\\') {
+            fputc('\\', out);
+        } else if (strchr(doubled, *word) != NULL) {
+            fputc(*word, out);
+        }
+        fputc(*word, out);
     }
     fputc('"', out);
+}
+
+/* Variables are replaced in it; they are not in the program's own name. */
+static void
+put_argument(const char *word, FILE *out)
+{
+    fputc(' ', out);
+    put_word(word, "%$", out);
 }
 
 static void
@@ -62,20 +72,21 @@ put_service(const struct layout *l, const struct layout_instance *i, FILE *out)
 {
     (void)i;
     const struct options *o = l->options;
-    fprintf(out,
-            "[Unit]\n"
-            "Description=memcached-qos on port %%i\n"
-            "Documentation=man:memcached(1) man:mcqos(1)\n"
-            "After=network.target\n"
-            "PartOf=" NAME ".target\n"
-            "\n"
-            "[Service]\n"
-            "ExecStart=%s -l",
-            o->layout.program);
-    put_word(o->layout.listen, out);
+    fputs("[Unit]\n"
+          "Description=memcached-qos on port %i\n"
+          "Documentation=man:memcached(1) man:mcqos(1)\n"
+          "After=network.target\n"
+          "PartOf=" NAME ".target\n"
+          "\n"
+          "[Service]\n"
+          "ExecStart=",
+          out);
+    put_word(o->layout.program, "%", out);
+    fputs(" -l", out);
+    put_argument(o->layout.listen, out);
     fputs(" -p %i $INSTANCE", out);
     for (unsigned n = l->more; n < o->count; n++) {
-        put_word(o->words[n], out);
+        put_argument(o->words[n], out);
     }
     fprintf(out, "\nRestart=on-failure\nDynamicUser=yes\n%s", units_hardening);
 }

@@ -136,14 +136,21 @@ is(number($run, 'gets'), 0, 'half a reply: no get was answered');
 # ---- silence -----------------------------------------------------------------------------
 
 # All are censored: the table says "above", the JSON null, and no parser chokes.
-$run = attack(sub { '' }, '-q', '200', '-c', '2', '-t', '0.4');
+$run = attack(sub { '' }, '-q', '200', '-c', '2', '-t', '0.4', "--plot=$dir/plot");
 is_invalid($run, 'no request was answered', 'silence');
+like($run->{err}, qr{^mcload: no plot in \Q$dir\E/plot/cdf\.svg: a run has no latencies$}m, 'silence: nothing to be drawn');
+ok(!-e "$dir/plot/cdf.svg", 'silence: ... and no file without anything in it');
 is(number($run, 'unanswered'), 2, 'silence: two on their way');
 cmp_ok(number($run, 'unsent'), '>', 10, 'silence: the others never sent');
 like($run->{out}, qr/^read +0\.0 +0\.0 +0\.0 +>\d+\.\d/m, 'silence: percentiles are bounds');
 like($run->{json}, qr/"p50":\s*null/, 'silence: null in the JSON');
 my ($row) = $run->{out} =~ /read([\s\d\.]*)/;
 is(scalar(split ' ', $row), 3, 'silence: parsers get the numbers before the bounds');
+
+$run = attack(sub { '' }, '-t', '0.3', '--search=p99:1ms');
+is_invalid($run, 'no request was answered', 'silence, a search');
+like($run->{out}, qr/^The search found no rate with p99 <= 1000 us: no request was answered in a closed loop \(1 runs in /m,
+    'silence, a search: there was no rate to be tried');
 
 # The first hundred are answered: low percentiles are numbers, high ones bounds.
 $run = attack(sub { $_[2] <= 100 ? hit(key_of($_[0])) : '' }, '-q', '400', '-c', '4', '-t', '0.5');
@@ -236,7 +243,59 @@ $run = mcload_json('-s', serves_once(), '--noload', '-r', '100', '-t', '1', '-c'
 is($run->{json}{'totals.unanswered'} // -1, 1, 'served and lost: another one waits at the end');
 is($run->{json}{'totals.unserved'} // -1, 0, 'served and lost: it was served') or diag($run->{out});
 
+# ---- several runs ------------------------------------------------------------------------
+
+# A server for one connection, which answers so many requests; whoever else comes is refused.
+sub serves_one($requests) {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
+        or die "listen: $!";
+    my $at = '127.0.0.1:' . $listener->sockport;
+    push @children, in_child(sub {
+        alarm 120; # whatever becomes of the test
+        my $client = $listener->accept;
+        close $listener;
+        while ($requests-- > 0 && defined(my $line = <$client>)) {
+            syswrite $client, hit(key_of($line));
+        }
+    });
+    close $listener;
+    return $at;
+}
+
+# The second run has a connection of its own.
+$run = mcload_json('-s', serves_one(1e9), '--noload', '-r', 100, @BRIEFLY, '--repeat=3');
+has($run, 'gone between two runs: status 2, the first is reported', status => 2, err => qr/^mcload: cannot connect to /m,
+    out => qr/^Repeats = 1: QPS .*\nINVALID: [12] of 2 runs\n\z/m, runs => qr/^\[\{.*\}\]\z/);
+$run = mcload_json('-s', '127.0.0.1:1', '--noload', @BRIEFLY, '--repeat=3');
+has($run, 'never there: status 2, nothing to report', status => 2, out => '', err_lines => 1);
+ok(!-e $run->{file}, 'never there: ... nor a file');
+
+# Whichever run is the first that has to connect again: those before it are told.
+$run = mcload_json('-s', serves_one(1), '--noload', '-r', 100, '-t', 1, '--search=p99:1ms');
+has($run, 'gone within a search: what it knows is reported', out => qr/^(?:Search =|The search found no rate with) /m,
+    'search.runs' => ['>=', 1], status => $run->{err} =~ /cannot connect/ ? 2 : 3);
+
+# A run that is worth nothing is worse than one that misses an objective, whichever comes first.
+{
+    my @off = map { "$_:off" } qw(adherence_1ms achieved_rate arrivals little lateness steal cpu_wait client_cpu
+        stationarity);
+    my @scan = ('--scan=200:400:200', '--slo=p50:1ns', '--assert', '--check=' . join(',', @off));
+    $run = attack(sub { $_[2] == 1 ? "ERROR\r\n" : hit(key_of($_[0])) }, @scan);
+    has($run, 'a scan, INVALID and then missed: status 3', status => 3, err => qr{^mcload: 200/s: INVALID: 1 errors}m);
+    $run = attack(sub { hit(key_of($_[0])) }, @scan);
+    is($run->{status}, 4, 'a scan, missed twice: status 4') or diag($run->{err});
+}
+
 # ---- loading -----------------------------------------------------------------------------
+
+# One thread cannot connect: the other one, which nobody answers, is not waited for.
+{
+    my $silent = fake_server(sub { '' });
+    $run = mcload('-s', "127.0.0.1:$silent", '-s', '127.0.0.1:1', '-R', '-T', 2, '-r', 100, '--timeout=600');
+    has($run, 'one of two threads fails: status 2, its reason', status => 2,
+        err => qr/\Amcload: cannot connect to 127\.0\.0\.1:1: [^\n]+\n\z/, out => '');
+}
+
 
 for my $case (
     ['an error', sub { $_[0] =~ /^set/ ? '' : "SERVER_ERROR out of memory storing object\r\n" },

@@ -88,7 +88,7 @@ $run = mcload('-s', $at, '-r', '100', '-t', '0.5', '-q', '500', '--check=' . joi
     '--check=client_cpu:0');
 is($run->{status}, 3, 'a limit that no run meets');
 like($run->{out}, qr/^INVALID: client CPU [\d.]+% > 0%: raise -T, .*$/m, 'and what to do');
-for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '') {
+for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '', 'errors:1%', 'adherence_1ms:95') {
     $run = mcload('-s', $at, "--check=$bad");
     has($run, "--check=$bad, in a line", status => 1, err => qr/\A[^\n]*check[^\n]*\n\z/);
 }

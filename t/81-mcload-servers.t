@@ -50,6 +50,18 @@ sub refuses($name, $status, $message, @args) {
     cmp_ok($_, '>', 50, 'and a share of the requests') for @rows;
 }
 
+# With a thread for each server, no server is shown requests that it never saw.
+{
+    my @testd = map { start_testd('--value=10') } 1 .. 2;
+    my @at = map { "127.0.0.1:$_->{port}" } @testd;
+    my $run = mcload_json((map { ('-s', $_) } @at), '-R', '-T', 2, '--noload', '-r', 50, '-q', 2000, '-t', 100,
+        '--until=n:400');
+    my %shown = ($run->{json}{servers} // '') =~ /"name": "([^"]+)", "requests": (\d+)/g;
+    my @seen = map { scalar @{stop_testd($_)->{rows}} } @testd;
+    cmp_ok($shown{$at[$_]} // -1, '<=', $seen[$_], "-R: requests of server $_, as far as it saw them") for 0, 1;
+    is($shown{$at[0]} + $shown{$at[1]}, $run->{json}{'latency.issue.count'}, '-R: all of them are shown');
+}
+
 # As gengetopt's programs take what may be given several times.
 {
     my @testd = map { start_testd() } 1 .. 2;

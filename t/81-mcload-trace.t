@@ -150,6 +150,16 @@ for my $case (['original', 0.5], ['scaled:0.5', 1]) {
     is($run->{json}{'totals.seconds'}, 0.5, 'a long trace: -t is the time');
 }
 
+# The trace ends before anything is measured.
+{
+    my $server = serve();
+    my $short = write_trace('short', map {"k$_,get,1"} 1 .. 3);
+    my $run = mcload('-s', $server->at, "--trace=$short", '--trace-format=csv:key,op,size',
+        '--trace-time=rate', '-q', 1000, '-w', 0.3, '-t', 60);
+    has($run, 'a trace that the warm-up takes: status 3, it says so', status => 3, out => '',
+        err => qr/^mcload: \Q$short\E: the trace ended within the warm-up, [^\n]*: shorten --warmup\n\z/);
+}
+
 # ---- servers ------------------------------------------------------------------------------
 
 # One of two goes away: what it was to be asked is given up, all else is asked.

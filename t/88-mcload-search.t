@@ -140,6 +140,7 @@ is($run->{json}{'load.mode'}, '"closed"', '-q peak is the closed loop');
 
 for my $case (
     [['--search=99'], qr/a goal is/], [['--search=p99:1ms,class=none'], qr/no class/],
+    [['--search=99:1000', '--repeat=2'], qr/--repeat is for runs and scans/],
     [['--search=99:1000', '--scan=1:2:1'], qr/exclusive/], [['--scan=1:2'], qr/a scan is/],
     [['--scan=5:1:1'], qr/goes up/], [['--scan-order=left'], qr/up, down or shuffled/],
     [['--stop-latency=99:1000'], qr/needs --scan/], [['--search-tolerance=0%'], qr/above 0%/],

@@ -117,7 +117,6 @@ my @of_agents = (
     ['sent long ago', $stamps, $STAMPS, 14, n(1)],
     ['heard late', $stamps, $STAMPS, 15, n($MOST)],
     ['answered early', $stamps, $STAMPS, 16, n(0)],
-    ['busy', $stamps, $STAMPS, 17, n($MOST)],
     ['behind', $stamps, $STAMPS, 18, n($MOST)],
     ['interval 0', $no_sense, $DELTA, 24, n(0)],
     ['interval to come', qr/sent a report of an interval to come/, $DELTA, 24, n($MOST)],
@@ -140,10 +139,19 @@ my @of_agents = (
     ['costs, most', $no_sense, $DONE, 29, n($MOST) x 4],
     ['elapsed', qr/sent a result of more time than there was/, $DONE, 30, n($MOST)],
     ['began', $no_sense, $DONE, 31, n($MOST)],
-    ['stopped', $no_sense, $DONE, 32, n(2)],
     ['local', $no_sense, $DONE, 33, n($MOST)],
 );
+my $tells_steal = -r '/proc/stat';
+push @of_agents, ['stolen time', $no_sense, $DONE, 45, n(1e9 + 1)] if $tells_steal;
 gives_up("agent, $_->[0]", $_->[1], 'load', @$_[2 .. 4]) for @of_agents;
+SKIP: {
+    skip 'the kernel does not say', 2 if !$tells_steal;
+    ($run) = run_between('load', $DONE, 45, n(5e8));
+    like($run->{out}, qr/^INVALID: steal: 50\.00% > 2% of the CPUs' time went to others/m,
+        'time that was stolen from an agent makes the run invalid') or diag($run->{err});
+    ($run) = run_between('load', $DONE, 45, undef);
+    unlike($run->{out} . $run->{err}, qr/is lost|LOST|steal:/, '... an agent may not know it');
+}
 my $stats = qr/sent stats that make no sense/;
 my @of_observers = (
     ['server', $stats, $SAMPLE, 37, n(1)],

@@ -86,7 +86,10 @@ mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run
         qr/^Wants=memcached-layout\@11211\.service\nWants=memcached-layout\@11212\.service\n/m, 'the target wants all');
     like(read_file("$units/memcached-layout\@.service"), qr/^PartOf=memcached-layout\.target$/m, 'they stop with it');
     like(read_file("$units/memcached-layout\@.service"),
-        qr/^ExecStart=\/usr\/bin\/memcached -l "127\.0\.0\.1" -p %i \$INSTANCE "-o" "a \\"b\\"\$\$%%"$/m, 'words are quoted');
+        qr/^ExecStart="\/usr\/bin\/memcached" -l "127\.0\.0\.1" -p %i \$INSTANCE "-o" "a \\"b\\"\$\$%%"$/m, 'words are quoted');
+    mcqos('layout', '1s2c1t', "--machine=$papers", "--units=$dir/odd", '--memcached=/opt/my 100%/"new"$/memcached');
+    like(read_file("$dir/odd/memcached-layout\@.service"),
+        qr{^ExecStart="/opt/my 100%%/\\"new\\"\$/memcached" -l "127}m, 'and so is the program, which has no variables');
     is(read_file("$units/memcached-layout\@11212.service.d/instance.conf"),
         "[Service]\nCPUAffinity=2\nEnvironment=\"INSTANCE=-m 64 -t 1 --pin=list:2 --membind=local\"\n", 'each has its own');
     my ($systemd) = (`systemd-analyze --version 2>/dev/null` // '') =~ /^systemd (\d+)/;

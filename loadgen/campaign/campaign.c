@@ -63,6 +63,13 @@ status_of(const struct campaign *c, const struct result *r)
                                              : EXIT_VALID;
 }
 
+/* Of two statuses that of the one which says less: of failures, the lower. */
+static enum exit_status
+worse(enum exit_status a, enum exit_status b)
+{
+    return a == EXIT_VALID || (b != EXIT_VALID && b < a) ? b : a;
+}
+
 /* Several runs are an array in an object. */
 static void
 write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
@@ -148,6 +155,7 @@ settle_shares(struct campaign *c)
 /* How far apart they are says more than the confidence of each. */
 struct spread {
     unsigned runs, invalid;
+    unsigned failed;               /* besides: what they came to is not known */
     double qps[2], p50[2], p99[2]; /* least, largest */
 };
 
@@ -178,8 +186,9 @@ spread_print(const struct spread *s, FILE *out)
         out,
         "\nRepeats = %u: QPS %.1f to %.1f, p50 %.1f to %.1f us, p99 %.1f to %.1f us\n",
         s->runs, s->qps[0], s->qps[1], s->p50[0], s->p50[1], s->p99[0], s->p99[1]);
-    if (s->invalid > 0) {
-        fprintf(out, "INVALID: %u of %u runs\n", s->invalid, s->runs);
+    if (s->invalid + s->failed > 0) {
+        fprintf(out, "INVALID: %u of %u runs\n", s->invalid + s->failed,
+                s->runs + s->failed);
     } else {
         fputs("VALID\n", out);
     }
@@ -196,13 +205,14 @@ print_spread(const struct campaign *c, const struct spread *s)
     }
 }
 
+/* A run that fails is the last one: those before it are told all the same. */
 static enum exit_status
 run_plain(struct campaign *c)
 {
     struct result r;
     struct spread spread = {0};
     enum exit_status worst = EXIT_VALID;
-    bool is_many = c->o->repeat > 1, was_interrupted = false;
+    bool is_many = c->o->repeat > 1, is_over = false;
     const double *rates = c->has_rates ? c->rates : NULL;
     if (c->o->has_auto_warmup) {
         enum exit_status status = warmup_run(&c->runner, rates, &c->warmup);
@@ -210,23 +220,25 @@ run_plain(struct campaign *c)
             return status;
         }
     }
-    while (spread.runs < c->o->repeat && !was_interrupted) {
+    while (spread.runs < c->o->repeat && !is_over) {
         struct run_spec spec = {
             .rates = rates,
             .is_fresh = spread.runs > 0,
             .stops_early = true,
         };
         enum exit_status status = run_one(c, &spec, &r);
-        if (status != EXIT_VALID) {
-            return status;
+        if (status == EXIT_VALID) {
+            is_over = r.was_interrupted;
+            status = report(c, &r, is_many);
+            spread_add(&spread, &r);
+            result_fini(&r);
+        } else {
+            is_over = true;
+            spread.failed++;
         }
-        was_interrupted = r.was_interrupted;
-        status = report(c, &r, is_many);
-        spread_add(&spread, &r);
-        worst = worst != EXIT_INVALID && status != EXIT_VALID ? status : worst;
-        result_fini(&r);
+        worst = worse(worst, status);
     }
-    if (is_many) {
+    if (is_many && spread.runs > 0) {
         print_spread(c, &spread);
         end_json(c);
     }
@@ -287,7 +299,7 @@ scan_points(struct campaign *c, const double *points, unsigned count)
         double target = points[i] * (c->o->scan.is_share ? c->peak_qps : 1);
         for (int64_t n = 0; n < c->o->repeat && !ends; n++) {
             enum exit_status status = scan_point(c, fmax(1, floor(target)), n > 0, &ends);
-            worst = status != EXIT_VALID ? status : worst;
+            worst = worse(worst, status);
         }
     }
     end_json(c);
@@ -353,6 +365,19 @@ log_probe(const struct campaign *c, const struct search_probe *p,
     }
 }
 
+/* A run in the place of the last one, which stays when it fails. */
+static enum exit_status
+run_next(struct campaign *c, const struct run_spec *spec, struct result *last)
+{
+    struct result next;
+    enum exit_status status = run_one(c, spec, &next);
+    if (status == EXIT_VALID) {
+        result_fini(last);
+        *last = next;
+    }
+    return status;
+}
+
 static enum exit_status
 probe(struct campaign *c, struct search *s, struct result *last, bool *is_over)
 {
@@ -364,7 +389,7 @@ probe(struct campaign *c, struct search *s, struct result *last, bool *is_over)
     };
     nsec_t before = clock_now();
     c->rates[c->o->varied] = p.rate > 0 ? fmax(1, p.rate) : 0;
-    enum exit_status status = run_one(c, &spec, last);
+    enum exit_status status = run_next(c, &spec, last);
     if (status != EXIT_VALID) {
         return status;
     }
@@ -376,28 +401,24 @@ probe(struct campaign *c, struct search *s, struct result *last, bool *is_over)
     return EXIT_VALID;
 }
 
-/* The table is that of a run at the answer; without one, that of the last run. Ends
- * `last`. */
+/* The table is that of a run at the answer; without one, or when it fails, that of the last
+ * run. Ends `last`. */
 static enum exit_status
-report_answer(struct campaign *c, struct search *s, struct result *last)
+report_answer(struct campaign *c, struct search *s, bool is_over, struct result *last)
 {
     struct search_answer a = search_answer(s);
     enum exit_status status = EXIT_VALID;
     c->peak_qps = a.peak;
-    if (a.is_met && !last->was_interrupted) {
-        result_fini(last);
+    if (a.is_met && is_over && !last->was_interrupted) {
         c->rates[c->o->varied] = a.qps;
-        status = run_one(c, &(struct run_spec){.rates = c->rates}, last);
-        if (status != EXIT_VALID) {
-            return status;
-        }
+        status = run_next(c, &(struct run_spec){.rates = c->rates}, last);
     }
     last->peak_qps = c->peak_qps;
     last->search = s;
     last->checks[CHECK_SEARCH] = (struct check){
         true, a.is_found && a.bound != SEARCH_BY_CLIENT, a.is_found ? a.qps : 0, 1};
     last->is_valid = last->is_valid && last->checks[CHECK_SEARCH].is_good;
-    status = report(c, last, false);
+    status = worse(status, report(c, last, false));
     result_fini(last);
     return status;
 }
@@ -406,7 +427,7 @@ static enum exit_status
 run_search(struct campaign *c)
 {
     const struct options *o = c->o;
-    struct result last;
+    struct result last = {0};
     bool is_over = false;
     struct search *s = alloc_zeroed(1, sizeof *s);
     double run_s = o->time_s + o->warmup_s + RUN_SPARE_S;
@@ -418,13 +439,12 @@ run_search(struct campaign *c)
                        .budget_s = o->budget_s > 0 ? o->budget_s : BUDGET_RUNS * run_s,
                        .rate_max = c->rates[c->o->varied],
                    });
-    enum exit_status status = probe(c, s, &last, &is_over);
+    enum exit_status status = EXIT_VALID;
     while (status == EXIT_VALID && !is_over) {
-        result_fini(&last);
         status = probe(c, s, &last, &is_over);
     }
-    if (status == EXIT_VALID) {
-        status = report_answer(c, s, &last);
+    if (last.classes_len > 0) { /* a run was made: what is known is told */
+        status = worse(status, report_answer(c, s, is_over, &last));
     }
     free(s);
     return status;

@@ -311,10 +311,12 @@ draw(const struct output *out, const struct saved *runs, enum plot_kind kind)
         return fail(out, name);
     }
     const char *missing = plot_draw(&plot, f);
+    bool is_good = close_file(out, f, name);
     if (missing != NULL) {
         fprintf(out->err, "mcload: no plot in %s: %s\n", name, missing);
+        remove_file(name);
     }
-    return close_file(out, f, name);
+    return is_good;
 }
 
 /* One curve for each class. */

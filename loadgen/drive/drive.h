@@ -128,6 +128,14 @@ drive_count(const struct drive *d, ctr_t *which, nsec_t when)
     ctr_add(which, drive_measures(d, when) ? 1 : 0);
 }
 
+/* So many errors. Those of the warm-up count, too, but for intervals of the window. */
+static inline void
+drive_error(const struct drive *d, enum counters_error what, uint64_t n, nsec_t now)
+{
+    ctr_add(&d->counters->errors[what], n);
+    ctr_add(&d->counters->failed, now >= d->window.start ? n : 0);
+}
+
 /* A request meant for `intended` will not be answered: `which` counts why. */
 static inline void
 drive_give_up(const struct drive *d, ctr_t *which, nsec_t intended, nsec_t now)

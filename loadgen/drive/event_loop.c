@@ -177,11 +177,11 @@ open_due(struct event_loop *l, nsec_t now)
 
 /* Datagrams that answered nothing any more. */
 static void
-count_strays(struct event_loop *l)
+count_strays(struct event_loop *l, nsec_t now)
 {
     struct lset *set = l->drive.set;
-    ctr_add(&l->drive.counters->errors[COUNTERS_LATE], set->late);
-    ctr_add(&l->drive.counters->errors[COUNTERS_DUPLICATE], set->duplicate);
+    drive_error(&l->drive, COUNTERS_LATE, set->late, now);
+    drive_error(&l->drive, COUNTERS_DUPLICATE, set->duplicate, now);
     set->late = set->duplicate = 0;
 }
 
@@ -189,7 +189,7 @@ static void
 time_out(struct event_loop *l, nsec_t now)
 {
     enum counters_error why;
-    count_strays(l);
+    count_strays(l, now);
     for (unsigned i = 0; i < l->drive.set->count; i++) {
         struct lconn *c = &l->drive.set->conns[i];
         if (c->is_framed && c->state == LCONN_UP) {
@@ -386,7 +386,7 @@ drain(struct event_loop *l)
     if (d->conf.cap != NULL) {
         hold(l, now, NULL); /* the next request waits for it */
     }
-    count_strays(l);
+    count_strays(l, now);
     sender_count_prompt(&l->sender);
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {

@@ -72,7 +72,7 @@ look_at_conns(struct lthread *t, const struct lset *set)
         samples_init(&t->samples, t->conf.sample);
     }
     for (unsigned i = 0; i < t->evenness.len; i++) {
-        t->evenness.server[i] = set->conns[i].server;
+        t->evenness.server[i] = t->conf.first_server + set->conns[i].server;
     }
 }
 

@@ -62,6 +62,7 @@ enum lthread_order rendezvous_take(struct rendezvous *v, unsigned round,
 struct lthread_conf {
     unsigned index; /* of all threads of this process, for its place */
     struct lset_conf set;
+    unsigned first_server;   /* the first of the set's, among all of the run */
     struct drive_conf drive; /* the main thread may change it before READY */
     bool loads;
     double sample; /* share of requests whose latencies are kept one by one; 0: none */

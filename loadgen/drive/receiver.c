@@ -113,7 +113,7 @@ take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
     }
     if (unlikely(done->outcome != REPLY_GOOD)) {
         sender_answered(r->sender, done->op.verb != CODEC_AUTH ? 1 : 0, now);
-        ctr_add(&d->counters->errors[error_of(done)], 1);
+        drive_error(d, error_of(done), 1, now);
     } else if (unlikely(c->stamps != NULL || d->samples->all != NULL)) {
         keep(d, c, done, now);
     }
@@ -197,7 +197,7 @@ receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now)
     nsec_t limit = now > d->conf.timeout ? now - d->conf.timeout : 0;
     while (lconn_give_up(c, limit, &op, &key)) {
         has_lost = true;
-        ctr_add(&d->counters->errors[COUNTERS_TIMEOUT], 1);
+        drive_error(d, COUNTERS_TIMEOUT, 1, now);
         drive_give_up(d, &d->counters->lost, op.intended, now);
         sender_answered(r->sender, 1, now);
         tell(r, c, &op, now); /* its user goes on */

@@ -68,7 +68,7 @@ reconnect_lose(struct reconnect *r, struct lconn *c, enum counters_error why, ns
 {
     struct drive *d = r->d;
     bool is_now = d->conf.traffic.reconnect == RECONNECT_NOW && c->state == LCONN_UP;
-    ctr_add(&d->counters->errors[why], 1);
+    drive_error(d, why, 1, now);
     note_served(d, c);
     drive_conn_of(d, c)->was_in_vain |= why == COUNTERS_TIMEOUT;
     lset_lose(d->set, c, now);
@@ -96,7 +96,7 @@ bool
 reconnect_go_on(struct reconnect *r, struct lconn *c, nsec_t now)
 {
     if (!lset_reconnect(r->d->set, c, now)) {
-        ctr_add(&r->d->counters->errors[COUNTERS_CONNECT], 1);
+        drive_error(r->d, COUNTERS_CONNECT, 1, now);
         open_again(r, c, c->retry_at);
         return false;
     }

@@ -38,6 +38,20 @@ find(const char *name, size_t len)
     return i;
 }
 
+/* A limit that no run misses, or every one, is a slip. NULL, or a sentence. */
+static const char *
+misfit(unsigned check, double limit, bool is_percent)
+{
+    if (check_kinds[check].form != CHECK_SHARES) {
+        return is_percent ? "this check is no share: its limit is a plain number, like 3"
+                          : NULL;
+    }
+    bool is_change = check == CHECK_STEADY; /* which may be more than all there was */
+    return limit <= 1 || (is_change && is_percent)
+               ? NULL
+               : "the limit of this check is a share: 1 (100%) at most, like 0.95 or 95%";
+}
+
 static const char *
 parse_one(struct check_limits *l, const char *text, size_t len)
 {
@@ -62,7 +76,7 @@ parse_one(struct check_limits *l, const char *text, size_t len)
         return "the limit of a check is a number, a share like 2%, or off";
     }
     l->limit[check] = is_percent ? limit / 100 : limit;
-    return NULL;
+    return misfit(check, l->limit[check], is_percent);
 }
 
 const char *

@@ -76,8 +76,8 @@ struct check_limits {
 };
 
 void check_limits_init(struct check_limits *l);
-/* "NAME:LIMIT" or "NAME:off", with commas; limits are shares ("0.02", "2%") or numbers. NULL,
- * or a sentence saying what is wrong. */
+/* "NAME:LIMIT" or "NAME:off", with commas; limits of checks that tell a share are shares ("0.02",
+ * "2%"), of others numbers. NULL, or a sentence saying what is wrong. */
 must_check const char *check_limits_parse(void *limits, const char *text);
 
 bool check_is_least(enum result_check check);

@@ -126,8 +126,8 @@ struct result {
     bool is_antagonist; /* of a class: it may be served as badly as it likes */
     bool is_local;      /* client and server share a machine */
     unsigned gap_each;  /* requests of a gap; 0: an arrival law was not looked at */
-    bool has_steal;     /* of the CPUs of this process */
-    double steal;       /* share */
+    bool has_steal;     /* of the CPUs of this process; in a swarm, */
+    double steal;       /* the largest share */
     double peak_qps;    /* closed loop, of a run before; 0: not measured */
     struct result_warmup warmup;       /* of the whole run */
     struct result_span phases[PHASES]; /* likewise; of this process */

@@ -195,7 +195,7 @@ add_up(struct series *s, const struct counters *const *counters, unsigned count,
         /* Hits first: a reader between the two then sees no more hits than keys. */
         sum->hits += ctr_get(&t->hits);
         sum->keys += ctr_get(&t->keys);
-        sum->errors += counters_error_sum(t);
+        sum->errors += ctr_get(&t->failed);
     }
 }
 

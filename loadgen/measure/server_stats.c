@@ -115,19 +115,41 @@ server_stats_evictions(const struct server_stats *s)
     return e;
 }
 
+#define BIT(stat) (1U << (stat))
+#define COUNTERS                                                                         \
+    (BIT(STAT_EVICTIONS) | BIT(STAT_GETS) | BIT(STAT_SETS) | BIT(STAT_HITS) |            \
+     BIT(STAT_MISSES) | BIT(STAT_CPU_USER) | BIT(STAT_CPU_SYSTEM))
+
+/* What only grows has become less. */
+static bool
+has_begun_anew(const struct server_sample *before, const struct server_sample *after)
+{
+    bool has = false;
+    for (unsigned i = 0; i < SERVER_STATS; i++) {
+        has =
+            has || (server_stats_has(before->reported & after->reported & COUNTERS, i) &&
+                    after->values[i] < before->values[i]);
+    }
+    return has;
+}
+
 struct server_change
 server_stats_change(const struct server_stats *s)
 {
     struct server_change change = {.servers = 0};
     for (unsigned server = 0; server < s->servers; server++) {
         const struct server_sample *first = NULL, *last = NULL;
+        bool is_restarted = false;
         for (size_t i = 0; i < s->len; i++) {
             if (s->samples[i].server == server) {
                 first = first == NULL ? &s->samples[i] : first;
+                is_restarted = is_restarted ||
+                               (last != NULL && has_begun_anew(last, &s->samples[i]));
                 last = &s->samples[i];
             }
         }
-        if (first == last || last->at_s <= first->at_s) {
+        change.restarted += is_restarted ? 1 : 0;
+        if (is_restarted || first == last || last->at_s <= first->at_s) {
             continue;
         }
         change.reported = (change.servers > 0 ? change.reported : SERVER_STATS_ALL) &

@@ -65,10 +65,12 @@ void server_stats_add(struct server_stats *s, const struct server_sample *sample
 must_check bool server_sample_parse(struct server_sample *sample, const char *text,
                                     size_t len);
 
-/* Sums over servers of the first and the last sample of each with two at least. */
+/* Sums over servers of the first and the last sample of each with two at least, but for those
+ * whose counters began anew in between. */
 struct server_change {
-    unsigned servers;  /* so many */
-    unsigned reported; /* by all of them, both times */
+    unsigned servers;   /* so many */
+    unsigned restarted; /* those that are left out; or `stats reset` was asked of them */
+    unsigned reported;  /* by all of them, both times */
     double before[SERVER_STATS], after[SERVER_STATS];
     double cpu; /* of one core, between the two, all servers together */
 };

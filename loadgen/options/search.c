@@ -124,6 +124,10 @@ settle(struct options *o)
     if (o->goal.is_given && o->scan.is_given) {
         return "--search and --scan are mutually exclusive";
     }
+    if (o->goal.is_given && o->repeat > 1) {
+        return "--repeat is for runs and scans: a --search repeats the runs that confirm "
+               "its answer";
+    }
     if (o->stop_goal.is_given && !o->scan.is_given) {
         return "--stop-latency needs --scan";
     }

@@ -45,7 +45,11 @@ static void
 print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
 {
     fprintf(out, "The search found no rate with %s: ", goal);
-    if (!a->is_met) {
+    if (!a->is_met && a->high == 0) {
+        fputs(a->peak > 0 ? "it ended before the runs could tell of one"
+                          : "no request was answered in a closed loop",
+              out);
+    } else if (!a->is_met) {
         fprintf(out, "the lowest tried, %.1f/s, missed it by %s", a->high,
                 search_bound_name(a->bound));
     } else {

@@ -17,7 +17,9 @@ report_stats_text(const struct server_stats *s, FILE *out)
     }
     struct server_change c = server_stats_change(s);
     if (c.servers == 0) {
-        fputs("Server stats = none came\n", out);
+        fputs(c.restarted > 0 ? "Server stats = left out: restarted or reset in the run\n"
+                              : "Server stats = none came\n",
+              out);
         return;
     }
     const struct {
@@ -43,7 +45,11 @@ report_stats_text(const struct server_stats *s, FILE *out)
     }
     fputs(before[0] == ',' ? "" : "Server stats = none that is known here", out);
     if (c.servers < s->servers) {
-        fprintf(out, " (%u of %u servers)", c.servers, s->servers);
+        fprintf(out, " (%u of %u servers", c.servers, s->servers);
+        if (c.restarted > 0) {
+            fprintf(out, "; restarted or reset: %u", c.restarted);
+        }
+        fputc(')', out);
     }
     fputc('\n', out);
 }
@@ -66,7 +72,8 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
     }
     struct server_change c = server_stats_change(s);
     json_open(j, "server_stats", '{');
-    json_put(j, JSON("servers", c.servers));
+    json_put(j, JSON("servers", c.servers),
+             JSON_IF(c.restarted > 0, JSON("restarted", c.restarted)));
     if (c.servers > 0) {
         json_put(j, JSON_IF((c.reported & TOLD_CPU) == TOLD_CPU, JSON("cpu", c.cpu)));
         json_open(j, "before", '{');

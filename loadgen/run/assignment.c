@@ -142,6 +142,7 @@ assignment_thread(struct run *r, const struct run_class *c, unsigned thread)
                 .src_port = take_ports(r, lane.count * (unsigned)l->connections),
                 .stop = &r->stop,
             },
+        .first_server = lane.first,
         .drive = assignment_drive(r, c, thread),
         .loads = c->loads,
         .sample = r->o->save != NULL ? r->o->sample : 0,

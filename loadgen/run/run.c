@@ -214,7 +214,8 @@ first_failure(const struct run *r)
             return run_fail(r, r->threads[i].err);
         }
     }
-    return run_fail(r, "a thread could not start");
+    return run_fail(r, r->started < r->threads_len ? "a thread could not start"
+                                                   : "interrupted before the run");
 }
 
 static enum exit_status
@@ -270,7 +271,8 @@ end_stocks(struct run *r)
     return status;
 }
 
-/* Waits until all threads are connected and loaded, or one has failed. */
+/* Waits until all threads are connected and loaded, or one has failed: then the others are told
+ * to stop, whatever they have yet to store. */
 static enum exit_status
 await_ready(struct run *r)
 {
@@ -280,8 +282,11 @@ await_ready(struct run *r)
             was_interrupted = true;
             atomic_store_explicit(&r->stop, true, memory_order_relaxed);
         }
-        if (r->count == 0 && (has_failed || r->started < r->threads_len)) {
-            halt_stocks(r);
+        if (has_failed || r->started < r->threads_len) {
+            atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+            if (r->count == 0) {
+                halt_stocks(r);
+            }
         }
         if (r->conf.has_progress && (r->records > 0 || r->has_stock) && r->count == 0) {
             progress_load(r->threads, r->started, r->has_stock ? 0 : r->records,
@@ -524,6 +529,37 @@ stop_feeds(struct run *r)
     return status;
 }
 
+/* Whether the class's trace had nothing left for the window when the warm-up was over. */
+static bool
+has_missed_window(const struct run *r, const struct run_class *c)
+{
+    bool has = c->feed.reader != NULL && r->window.start > r->window.begin;
+    for (unsigned i = c->first; i < c->first + c->threads; i++) {
+        const struct lthread *t = &r->threads[i];
+        has = has && t->is_short && ctr_get(&t->counters.offered) == 0;
+    }
+    return has;
+}
+
+/* A line of each; the verdict would be that no answer came. That there is nothing else to be
+ * told is another matter in a swarm: other processes may have something left. */
+static enum exit_status
+tell_missed_windows(const struct run *r)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct run_class *c = &r->classes[i];
+        if (has_missed_window(r, c)) {
+            count++;
+            options_fail(r->conf.err, EXIT_INVALID,
+                         "%s: the trace ended within the warm-up, nothing of it is "
+                         "measured: shorten --warmup",
+                         c->conf->trace.file.path);
+        }
+    }
+    return count == r->o->classes_len && r->conf.agents == 0 ? EXIT_INVALID : EXIT_VALID;
+}
+
 static void
 go(struct run *r, const struct run_spec *spec)
 {
@@ -570,6 +606,9 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
     sampler_end(&r->sampler, end);
     status = stop_feeds(r);
     status = has_failed ? first_failure(r) : status;
+    if (status == EXIT_VALID && (how == RUN_DONE || how == RUN_OVER)) {
+        status = tell_missed_windows(r);
+    }
     if (status == EXIT_VALID) {
         collect_result(r, spec, how, result);
         collect_phases(r, end, result);

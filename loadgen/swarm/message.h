@@ -105,12 +105,12 @@ enum message {
     MESSAGE_READY,     /* agent: connected and loaded */
     MESSAGE_FAILED,    /* agent: TEXT says why; it is idle again */
     MESSAGE_STAMP,     /* leader: SENT; renews the lease */
-    MESSAGE_STAMPS, /* agent: SENT, HEARD, ANSWERED, with BUSY, BEHIND: its heartbeat */
-    MESSAGE_START,  /* leader: BEGIN on the agent's clock */
-    MESSAGE_DELTA,  /* agent: INTERVAL, CLASS, COUNTERS, HISTs */
-    MESSAGE_DONE,   /* agent: the totals' DIGEST, and what it cost */
-    MESSAGE_STOP,   /* leader: end the run now */
-    MESSAGE_SAMPLE, /* agent that observes: SERVER, AT, VALUES */
+    MESSAGE_STAMPS,    /* agent: SENT, HEARD, ANSWERED, with BEHIND: its heartbeat */
+    MESSAGE_START,     /* leader: BEGIN on the agent's clock */
+    MESSAGE_DELTA,     /* agent: INTERVAL, CLASS, COUNTERS, HISTs */
+    MESSAGE_DONE,      /* agent: the totals' DIGEST, and what it cost */
+    MESSAGE_STOP,      /* leader: end the run now */
+    MESSAGE_SAMPLE,    /* agent that observes: SERVER, AT, VALUES */
 };
 
 enum message_field {
@@ -130,7 +130,7 @@ enum message_field {
     FIELD_SENT = 14,
     FIELD_HEARD = 15,
     FIELD_ANSWERED = 16,
-    FIELD_BUSY = 17,   /* thousandths of a core that the whole process took lately */
+    /* 17 was how busy an agent is. */
     FIELD_BEHIND = 18, /* ns that its own loop was late */
     FIELD_BEGIN = 19,  /* by the agent's clock */
     FIELD_TIME = 20,   /* ns, and so are all times */
@@ -145,7 +145,7 @@ enum message_field {
     FIELD_COSTS = 29,   /* 4 times 8 bytes a thread: elapsed, cpu, idle, waited */
     FIELD_ELAPSED = 30, /* of the measured window */
     FIELD_START_ERROR = 31,
-    FIELD_IS_STOPPED = 32,   /* 1: the window ended early */
+    /* 32 was whether the window ended early. */
     FIELD_IS_LOCAL = 33,     /* 1: a server shares the agent's machine */
     FIELD_WANTS_SECRET = 34, /* 1: servers are to be shown a name and a password, which
                                 each process has in a file of its own */
@@ -161,6 +161,8 @@ enum message_field {
     FIELD_SENDERS = 43,
     FIELD_VALUES = 39, /* 8 bytes for each enum server_stat: a double's bits */
     FIELD_TOLD = 44,   /* a bit for each of them: the server tells it */
+    FIELD_STEAL =
+        45, /* 1e-9 of the time of its CPUs went to others; without: not known */
 };
 
 /* "load", "measure" or "observe". */

@@ -82,7 +82,6 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
             return false;
         }
         if (is_stopped(s)) {
-            *why = "interrupted";
             return false;
         }
         if (rc == 0 && e->now() >= give_up) {
@@ -98,17 +97,21 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
     return io == LINK_OK;
 }
 
-/* NULL, or the sentence in err. */
+/* NULL, or the sentence in err: an empty one when it was stopped, as the one that did that has
+ * a better one. */
 static const char *
 connect_or_say(struct lset *s, struct lconn *c, char *err, size_t err_len)
 {
-    const char *why;
+    const char *why = "interrupted";
     char place[TARGET_PLACE_MAX];
     if (connect_and_wait(s, c, &why)) {
         return NULL;
     }
-    snprintf(err, err_len, "cannot connect to %s: %s", target_place(c->target, place),
-             why);
+    err[0] = '\0';
+    if (!is_stopped(s)) {
+        snprintf(err, err_len, "cannot connect to %s: %s", target_place(c->target, place),
+                 why);
+    }
     return err;
 }
 

@@ -51,7 +51,8 @@ struct lset {
     uint64_t late, duplicate; /* datagrams that answered nothing any more, so far */
 };
 
-/* Connects all and waits until they are. NULL, or a sentence (err) saying what failed. */
+/* Connects all and waits until they are. NULL, or a sentence (err) saying what failed, an empty
+ * one when it was stopped. */
 must_check const char *lset_open(struct lset *s, const struct lset_conf *conf, char *err,
                                  size_t err_len);
 /* Makes sure that every connection is up and has nothing on its way, by making it anew where

@@ -104,6 +104,13 @@ fail(struct trace *t, const char *what)
     return TRACE_FAILED;
 }
 
+static bool
+is_stopped(const struct trace *t)
+{
+    return t->conf.stop != NULL &&
+           atomic_load_explicit(t->conf.stop, memory_order_relaxed);
+}
+
 /* Moves what is left to the front and reads behind it. */
 static bool
 read_more(struct trace *t)
@@ -122,7 +129,24 @@ read_more(struct trace *t)
     return wrong == NULL;
 }
 
-/* The next line, without its end. END when there is none. */
+/* Passes over what is left of a line. False: it cannot be read. */
+static bool
+pass_line(struct trace *t)
+{
+    const char *end;
+    while ((end = memchr(t->buf + t->at, '\n', t->len - t->at)) == NULL && !t->is_over &&
+           !is_stopped(t)) {
+        t->at = t->len;
+        if (!read_more(t)) {
+            return false;
+        }
+    }
+    t->at = end != NULL ? (size_t)(end + 1 - t->buf) : t->len;
+    return true;
+}
+
+/* The next line, without its end; an empty one in place of what is too long for a line and is
+ * skipped. END when there is none. */
 static enum trace_status
 take_line(struct trace *t, const char **line, size_t *len)
 {
@@ -139,8 +163,13 @@ take_line(struct trace *t, const char **line, size_t *len)
     t->line++;
     *line = t->buf + t->at;
     *len = (size_t)((end != NULL ? end : t->buf + t->len) - *line);
-    if (*len > LINE_MAX_BYTES) {
+    if (*len > LINE_MAX_BYTES && !t->conf.skips_bad) {
         return fail(t, "longer than 65536 bytes");
+    }
+    if (*len > LINE_MAX_BYTES) {
+        *len = 0;
+        t->notes.bad++;
+        return pass_line(t) ? TRACE_RECORD : TRACE_FAILED;
     }
     t->at += *len + (end != NULL ? 1 : 0);
     *len -= *len > 0 && (*line)[*len - 1] == '\r' ? 1 : 0;
@@ -179,13 +208,6 @@ refine_step(struct trace *t, unsigned digits)
     }
     step = step > 0 ? step : 1;
     t->step_ns = !t->has_records || step < t->step_ns ? step : t->step_ns;
-}
-
-static bool
-is_stopped(const struct trace *t)
-{
-    return t->conf.stop != NULL &&
-           atomic_load_explicit(t->conf.stop, memory_order_relaxed);
 }
 
 static enum trace_status

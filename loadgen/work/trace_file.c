@@ -9,6 +9,8 @@
 
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define ZSTD_MAGIC_LEN 4
+#define GZIP_MAGIC "\x1f\x8b"
+#define GZIP_MAGIC_LEN 2
 
 static const char *
 open_zstd(struct trace_file *f, bool writes)
@@ -17,14 +19,18 @@ open_zstd(struct trace_file *f, bool writes)
                               : "compressed, and this build has no zstd (see zstd -d)";
 }
 
-static bool
-is_compressed(FILE *file)
+/* By how the file begins. As trace_file_open. */
+static const char *
+open_compressed(struct trace_file *f)
 {
     char head[ZSTD_MAGIC_LEN];
-    bool is = fread(head, 1, sizeof head, file) == sizeof head &&
-              memcmp(head, ZSTD_MAGIC, sizeof head) == 0;
-    rewind(file);
-    return is;
+    size_t len = fread(head, 1, sizeof head, f->file);
+    rewind(f->file);
+    if (len >= GZIP_MAGIC_LEN && memcmp(head, GZIP_MAGIC, GZIP_MAGIC_LEN) == 0) {
+        return "compressed by gzip: gunzip it first, or compress it by zstd";
+    }
+    bool is_zstd = len == ZSTD_MAGIC_LEN && memcmp(head, ZSTD_MAGIC, len) == 0;
+    return is_zstd ? open_zstd(f, false) : NULL;
 }
 
 const char *
@@ -38,7 +44,7 @@ trace_file_open(struct trace_file *f, const char *path)
     if (!S_ISREG(st.st_mode)) {
         return "not a plain file: a trace is read more than once";
     }
-    return is_compressed(f->file) ? open_zstd(f, false) : NULL;
+    return open_compressed(f);
 }
 
 const char *

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "loadgen/report/schema.h"
+#include "loadgen/search/search.h"
 #include "check_main.h"
 
 #define ANSWERED 1000
@@ -555,6 +556,47 @@ TEST(test_series)
     ck_assert_uint_eq(s->rows[0].requests, 5);
     series_destroy(&s);
     ck_assert_ptr_null(s);
+}
+
+/* A search that ended with its first run has tried no rate. */
+TEST_LOOP(test_search_of_nothing, 2)
+{
+    static const char *const why[] = {
+        "no request was answered in a closed loop (1 runs in 1.0 s).\n",
+        "it ended before the runs could tell of one (1 runs in 1.0 s).\n"};
+    static struct search s;
+    const struct search_conf conf = {.limit = 1e6, .tolerance = .01, .budget_s = 1};
+    const struct search_outcome peak = {
+        .achieved = 1, .qps = _i * 5, .is_valid = true, .seconds = 1};
+    search_init(&s, &conf);
+    search_tell(&s, &peak);
+    ck_assert_ptr_null(goal_parse(&options.goal, "p99:1ms"));
+    result.search = &s;
+    const char *text = text_of();
+    expect_part(text, "The search found no rate with p99 <= 1000 us: ");
+    expect_part(text, why[_i]);
+}
+
+/* Servers that began anew are named, and left out. */
+TEST(test_restarted_servers)
+{
+    struct server_sample sample = {.reported = SERVER_STATS_ALL};
+    result.server_stats = server_stats_create(2);
+    for (unsigned i = 0; i < 4; i++) {
+        sample.server = i % 2;
+        sample.at_s = i / 2;
+        sample.values[STAT_EVICTIONS] = i == 3 ? 70 : 100 + i;
+        server_stats_add(result.server_stats, &sample);
+    }
+    expect_part(text_of(), "Server stats = CPU 0.0% of a core, 2 evictions, ");
+    expect_part(text_of(), " MB (1 of 2 servers; restarted or reset: 1)\n");
+    options.servers[1] = options.servers[0];
+    expect_part(json_of(), "\"servers\": 1,\n  \"restarted\": 1,\n");
+    options.servers[1] = NULL;
+    sample.server = 0;
+    sample.at_s = 2;
+    server_stats_add(result.server_stats, &sample);
+    expect_part(text_of(), "Server stats = left out: restarted or reset in the run\n");
 }
 
 /* Polling is not work: 0.9 s of CPU of which 0.5 s were polled with nothing to do. */

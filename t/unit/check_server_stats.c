@@ -65,6 +65,42 @@ TEST(test_change)
     ck_assert_ptr_null(s);
 }
 
+/* What was counted before a server began anew is no part of a difference. */
+TEST(test_restart)
+{
+    SCOPED(server_stats_destroy) struct server_stats *s = server_stats_create(2);
+    add(s, 0, 0, 1000, 9);
+    add(s, 1, 0, 100, 1);
+    add(s, 0, 1, 5, 0.5); /* and then it has done more than before */
+    add(s, 0, 2, 2000, 12);
+    add(s, 1, 2, 300, 2);
+    struct server_change c = server_stats_change(s);
+    ck_assert_uint_eq(c.servers, 1);
+    ck_assert_uint_eq(c.restarted, 1);
+    ck_assert_double_eq(c.before[STAT_GETS], 100);
+    ck_assert_double_eq(c.after[STAT_GETS], 300);
+    ck_assert_double_eq_tol(c.cpu, .5, 1e-9);
+    add(s, 1, 3, 301, 1.5); /* only its CPU time is less */
+    c = server_stats_change(s);
+    ck_assert_uint_eq(c.servers, 0);
+    ck_assert_uint_eq(c.restarted, 2);
+}
+
+/* Items and connections come and go. */
+TEST(test_no_restart)
+{
+    SCOPED(server_stats_destroy) struct server_stats *s = server_stats_create(1);
+    struct server_sample sample = {.reported = SERVER_STATS_ALL};
+    for (unsigned i = 0; i < 2; i++) {
+        sample.at_s = i;
+        sample.values[STAT_ITEMS] = sample.values[STAT_BYTES] = 9 - i;
+        sample.values[STAT_CONNECTIONS] = 9 - i;
+        server_stats_add(s, &sample);
+    }
+    ck_assert_uint_eq(server_stats_change(s).servers, 1);
+    ck_assert_uint_eq(server_stats_change(s).restarted, 0);
+}
+
 TEST(test_evictions)
 {
     SCOPED(server_stats_destroy) struct server_stats *s = server_stats_create(2);

@@ -510,6 +510,18 @@ TEST_LOOP(test_lost, 3)
     check_sums();
 }
 
+/* Errors of the warm-up count, and are told from those of the window. */
+TEST(test_lost_in_warmup)
+{
+    window.quiet = window.start = SIM_BEGIN + MS(60);
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(50);
+    sim.conns[1].hang_up_at = SIM_BEGIN + MS(80);
+    run();
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 2);
+    ck_assert_uint_eq(ctr_get(&counters.failed), 1);
+}
+
 /* Attempts that fail come after pauses that double. */
 TEST(test_refused)
 {

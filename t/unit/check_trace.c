@@ -359,15 +359,25 @@ TEST(test_stop)
     ck_assert_int_eq(trace_next(t, &r), TRACE_END);
 }
 
-TEST(test_long_line)
+/* Longer than what is read at once, or not; the last one, too. */
+static const size_t long_lines[] = {65537, 262144, 300000, 1000000};
+
+TEST_ROWS(test_long_line, long_lines, NULL)
 {
-    size_t len = 300000;
+    static const char good[] = "\n1,a,1,0,1,get,0\n";
+    size_t good_len = sizeof good - 1, len = 2 * *row + good_len;
     FREED char *text = malloc(len);
     SCOPED(trace_close) struct trace *t;
     memset(text, 'x', len);
+    memcpy(text + *row, good, good_len);
     write_file(text, len);
-    ck_assert_int_eq(read_trace(&t, true), TRACE_FAILED);
-    ck_assert_ptr_nonnull(strstr(trace_error(t), ", line 1: longer than"));
+    ck_assert_int_eq(read_trace(&t, true), TRACE_END);
+    ck_assert_uint_eq(trace_notes(t)->records, 1);
+    ck_assert_uint_eq(trace_notes(t)->bad, 2);
+    trace_close(&t);
+    write_file(text, len);
+    ck_assert_int_eq(read_trace(&t, false), TRACE_FAILED);
+    expect_part(trace_error(t), ", line 1: longer than 65536 bytes");
 }
 
 /* A binary file is whole or it is an error, wherever it is cut. */
@@ -396,6 +406,14 @@ TEST(test_no_file)
     conf.path = "/dev/null";
     ck_assert_ptr_nonnull(trace_open(&t, &conf, err));
     expect_part(err, "not a plain file");
+    conf.path = path;
+    write_file("\x1f\x8b\x08", 3);
+    ck_assert_ptr_nonnull(trace_open(&t, &conf, err));
+    unlink(path);
+    expect_part(err, "compressed by gzip: gunzip it first");
+    write_file("\x1f", 1);
+    ck_assert_ptr_null(trace_open(&t, &conf, err));
+    unlink(path);
 }
 
 /* ---- times -------------------------------------------------------------------------- */

@@ -273,7 +273,17 @@ TEST(test_limits)
         "",         "steal",     "steal:",          "nothing:1",  "steal:1x",
         "steal:-1", "steal:5%,", "answers:0",       "steal:%",    "interrupted:1",
         ":1",       "steal:nan", "agents_lost:off", "search:off", "steal:1e99"};
+    /* What no run misses, or every one. */
+    static const char *const counts[] = {"errors:1%", "verification:5%", "lateness:150%"};
+    static const char *const shares[] = {"adherence_1ms:95", "client_cpu:101%",
+                                         "stationarity:95", "steal:1.01"};
     struct check_limits l;
+    expect_each(word, counts,
+                strstr(check_limits_parse(&l, word), "a plain number") != NULL);
+    expect_each(word, shares, strstr(check_limits_parse(&l, word), "a share") != NULL);
+    ck_assert_ptr_null(check_limits_parse(&l, "stationarity:200%,adherence_1ms:100%"));
+    ck_assert_double_eq(l.limit[CHECK_STEADY], 2);
+    ck_assert_double_eq(l.limit[CHECK_ADHERENCE], 1);
     check_limits_init(&l);
     ck_assert_ptr_null(check_limits_parse(&l, "steal:5%,lateness:3,arrivals:off"));
     ck_assert_double_eq(l.limit[CHECK_STEAL], 0.05);
@@ -357,7 +367,7 @@ TEST(test_until)
     ck_assert_double_le(until_width(s, .99), 0.05);
 }
 
-/* Errors count, and each kind of want has to be met. */
+/* Errors count, but for those of the warm-up, and each kind of want has to be met. */
 TEST(test_until_answers)
 {
     struct until u;
@@ -370,6 +380,10 @@ TEST(test_until_answers)
     ck_assert_uint_eq(until_answers(s), 2);
     ck_assert(!until_is_met(&u, s));
     ctr_add(&t.errors[COUNTERS_ERROR], 1);
+    look(s, &t, 75);
+    ck_assert_uint_eq(until_answers(s), 2);
+    ctr_add(&t.errors[COUNTERS_ERROR], 1);
+    ctr_add(&t.failed, 1);
     look(s, &t, 100);
     ck_assert(until_is_met(&u, s));
     ck_assert_ptr_null(until_parse(&u, "n:3,p99:5%"));

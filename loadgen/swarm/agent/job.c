@@ -53,7 +53,6 @@ look(void *arg, const struct run *run, nsec_t now)
         counters_reset(&j->snapshots[i]);
         run_sum(run, i, &j->snapshots[i]);
     }
-    j->looks++;
     j->interval = interval_number(now - window->start, window->end - window->start,
                                   j->spec.tick_length);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
@@ -231,7 +230,7 @@ job_run(struct job *j)
         run_rearm(j->run);
     }
     j->said_before = j->said_len;
-    j->looks = 0;
+    j->interval = 0;
     j->state = JOB_RUNNING;
     PTHREAD_OK(pthread_cond_broadcast(&j->changed));
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));

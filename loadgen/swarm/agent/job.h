@@ -47,7 +47,7 @@ struct job {
     bool wants_stop;
     /* What has been counted and measured up to the last look, one a class. */
     struct counters *snapshots;
-    uint64_t looks, interval; /* looks so far; what the last one is of */
+    uint64_t interval; /* which ends with the last look; 0: there was none in this run */
     /* Of one that observes: what servers have answered in this run. */
     struct stats_poll poll; /* the worker's */
     struct server_stats *samples;

@@ -36,20 +36,10 @@ struct service {
     struct job job;
     /* What of the run has been sent, one a class. */
     struct counters *sent;
-    uint64_t looks_sent, interval_sent, samples_sent;
-    double cpu_before; /* for the heartbeat */
-    nsec_t cpu_at;
+    uint64_t interval_sent, samples_sent;
     nsec_t behind; /* most, since the last heartbeat */
     bool is_over;
 };
-
-static double
-cpu_seconds(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* ---- words to the leader ------------------------------------------------------------ */
 
@@ -72,20 +62,13 @@ end_with(struct service *s, enum message type, const char *why)
 static void
 send_stamps(struct service *s, uint64_t sent, nsec_t heard)
 {
-    double cpu = cpu_seconds();
-    nsec_t now = clock_now();
-    double wall = (double)(now - s->cpu_at) / 1e9;
-    double share = wall > 0 ? (cpu - s->cpu_before) / wall : 0;
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_STAMPS);
     frame_put_number(o, FIELD_SENT, sent);
     frame_put_number(o, FIELD_HEARD, heard);
-    frame_put_number(o, FIELD_BUSY, (uint64_t)(share * 1000));
     frame_put_number(o, FIELD_BEHIND, s->behind);
     frame_put_number(o, FIELD_ANSWERED, clock_now());
     send_frame(s);
     s->behind = 0;
-    s->cpu_before = cpu;
-    s->cpu_at = now;
 }
 
 static void
@@ -103,9 +86,7 @@ send_looks(struct service *s)
 {
     struct job *j = &s->job;
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
-    if (j->state == JOB_RUNNING && j->looks > s->looks_sent &&
-        j->interval > s->interval_sent) {
-        s->looks_sent = j->looks;
+    if (j->state == JOB_RUNNING && j->interval > s->interval_sent) {
         s->interval_sent = j->interval;
         for (unsigned i = 0; i < j->options.classes_len; i++) {
             send_delta(s, i, j->interval, &j->snapshots[i]);
@@ -191,8 +172,10 @@ send_done(struct service *s)
     put_costs(o, r);
     frame_put_number(o, FIELD_ELAPSED, (uint64_t)(r->elapsed_s * 1e9));
     frame_put_number(o, FIELD_START_ERROR, j->start_error);
-    frame_put_number(o, FIELD_IS_STOPPED, was_stopped ? 1 : 0);
     frame_put_number(o, FIELD_IS_LOCAL, r->is_local ? 1 : 0);
+    if (r->has_steal) {
+        frame_put_number(o, FIELD_STEAL, (uint64_t)(r->steal * 1e9));
+    }
     put_notes(o, j);
     send_frame(s);
     job_rest(j);
@@ -284,7 +267,7 @@ start_run(struct service *s, const struct frame *f)
             .tick_length = length,
             .slice = slice,
         };
-        s->looks_sent = s->interval_sent = s->samples_sent = 0;
+        s->interval_sent = s->samples_sent = 0;
         server_stats_destroy(&j->samples); /* nobody runs */
         for (unsigned i = 0; i < j->options.classes_len; i++) {
             counters_reset(&s->sent[i]);
@@ -467,8 +450,7 @@ service_run(const struct service_conf *conf, int fd)
     }
     s.signal_fd = open_signals();
     job_init(&s.job);
-    s.cpu_at = clock_now();
-    s.taken_at = s.cpu_at;
+    s.taken_at = clock_now();
     if (s.signal_fd != -1 && take_charge(&s)) {
         while (!s.is_over) {
             look_after(&s);

@@ -57,6 +57,8 @@ add_member(struct result *c, const struct combine_parts *p, unsigned index,
     c->qps += (double)k->rates[class - k->first_class];
     c->elapsed_s = fmax(c->elapsed_s, k->elapsed_s);
     c->is_local = c->is_local || k->is_local;
+    c->has_steal = c->has_steal || k->has_steal;
+    c->steal = fmax(c->steal, k->steal);
     if (here > 0) {
         memcpy(&c->costs[first], &k->costs[first_thread(p->options, k, class)],
                here * sizeof *c->costs);
@@ -262,6 +264,8 @@ combine_results(struct result *r, const struct combine_parts *p)
     for (unsigned i = 0; i < count; i++) {
         make_class(&r->classes[i], p, i);
         result_add_class(r, &r->classes[i], first);
+        r->has_steal = r->has_steal || r->classes[i].has_steal;
+        r->steal = fmax(r->steal, r->classes[i].steal);
         first += r->classes[i].threads;
     }
     run_describe_sum(r, p->options);

@@ -14,6 +14,7 @@
 #define CONNECT_TIME (5 * NSEC_PER_SEC)
 #define STAMPS_FIRST 8 /* exchanges at once, before the first start */
 #define COST_BYTES 32
+#define STEAL_ALL 1000000000           /* of FIELD_STEAL: all of the time */
 #define LOADED_MAX (UINT64_C(1) << 56) /* records; sums of them are far from wrapping */
 #define BEHIND_MAX (60 * NSEC_PER_SEC) /* it would be lost long before */
 /* An agent's time may run ahead of ours by so much, and by a part of what has gone by. */
@@ -69,6 +70,8 @@ member_set_own(struct member *k, const struct result *own)
     k->threads = own != NULL ? own->threads : 0;
     k->elapsed_s = own != NULL ? own->elapsed_s : 0;
     k->is_local = own != NULL && own->is_local;
+    k->has_steal = own != NULL && own->has_steal;
+    k->steal = k->has_steal ? own->steal : 0;
     k->state = own != NULL ? MEMBER_DONE : MEMBER_RUNNING;
     if (k->threads > 0) {
         k->costs = alloc_zeroed(k->threads, sizeof *k->costs);
@@ -198,7 +201,8 @@ member_start(struct member *k)
     }
     k->begin = align_convert(&e, k->run->begin);
     k->start_error = k->behind_max = 0;
-    k->elapsed_s = 0;
+    k->elapsed_s = k->steal = 0;
+    k->has_steal = false;
     k->threads = 0;
     k->samples = 0;
     struct frame_out *o = chan_begin(&k->chan, MESSAGE_START);
@@ -234,11 +238,10 @@ static void
 on_stamps(struct member *k, const struct frame *f, nsec_t now)
 {
     struct align_stamps s = {.received = now};
-    uint64_t busy, behind;
+    uint64_t behind;
     if (!frame_number(f, FIELD_SENT, 0, UINT64_MAX, &s.sent) ||
         !frame_number(f, FIELD_HEARD, 0, UINT64_MAX, &s.heard) ||
         !frame_number(f, FIELD_ANSWERED, 0, UINT64_MAX, &s.answered) ||
-        !frame_number(f, FIELD_BUSY, 0, UINT32_MAX, &busy) ||
         !frame_number(f, FIELD_BEHIND, 0, BEHIND_MAX, &behind) || s.sent > now) {
         member_lose(k, "sent stamps that make no sense");
         return;
@@ -367,13 +370,15 @@ static void
 on_done(struct member *k, const struct frame *f, nsec_t now)
 {
     nsec_t longest = longest_since(k->run->begin, now);
-    uint64_t elapsed, is_stopped, is_local;
+    uint64_t elapsed, is_local, steal = 0;
     if (k->state != MEMBER_RUNNING ||
         !frame_numbers(f, FIELD_DIGESTS, k->classes, k->digests) ||
         !frame_number(f, FIELD_ELAPSED, 0, UINT64_MAX, &elapsed) ||
         !frame_number(f, FIELD_START_ERROR, 0, longest, &k->start_error) ||
-        !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
-        !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f, longest)) {
+        !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) ||
+        (frame_has(f, FIELD_STEAL) &&
+         !frame_number(f, FIELD_STEAL, 0, STEAL_ALL, &steal)) ||
+        !take_costs(k, f, longest)) {
         member_lose(k, "sent a result that makes no sense");
         return;
     }
@@ -383,6 +388,8 @@ on_done(struct member *k, const struct frame *f, nsec_t now)
     }
     k->elapsed_s = (double)elapsed / 1e9;
     k->is_local = is_local == 1;
+    k->has_steal = frame_has(f, FIELD_STEAL);
+    k->steal = (double)steal / STEAL_ALL;
     tell_notes(k, f);
     ledger_done(k->run->ledger, k->part);
     k->state = MEMBER_DONE;

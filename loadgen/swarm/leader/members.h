@@ -76,6 +76,8 @@ struct member {
     double elapsed_s;
     nsec_t start_error;
     bool is_local;
+    bool has_steal; /* it tells the share of its CPUs' time that went to others */
+    double steal;
     uint64_t samples; /* of servers' stats */
     struct cost *costs;
     unsigned threads; /* length of costs */
