@@ -319,6 +319,31 @@ policy_make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t 
     return refill > pull ? refill : pull;
 }
 
+static uint32_t
+tail_idle(struct store *s, unsigned class_id, uint32_t now)
+{
+    struct lru_class *c = &s->lru.classes[class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    const struct item *cold = c->lists[STORE_LIST_COLD].tail;
+    uint32_t idle = lru_idle(cold != NULL ? cold : c->lists[STORE_LIST_HOT].tail, now);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    return idle;
+}
+
+/* Where the owner's next item is to go: where as much comes, or else where it has most beside that,
+ * if what is there has not been read for longer. So what it has of other sizes leaves when none of
+ * those are stored any more. */
+static unsigned
+cap_next(struct store *s, unsigned class_id, unsigned owner, unsigned n, uint32_t now)
+{
+    unsigned other = shares_largest(s, owner, class_id);
+    bool is_older =
+        other != class_id && tail_idle(s, other, now) > tail_idle(s, class_id, now);
+
+    return is_older == (n == 0) ? other : class_id;
+}
+
 void
 policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now)
 {
@@ -327,8 +352,7 @@ policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now)
     unsigned others = SHARES_EVERY & ~(1u << owner);
 
     for (unsigned n = 0; n < CAP_EVICTIONS && shares_is_over(s, owner); n++) {
-        /* One goes where as much comes, and one of what it has stored in other sizes. */
-        unsigned id = n == 0 ? class_id : shares_largest(s, owner);
+        unsigned id = cap_next(s, class_id, owner, n, now);
         for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
             if (lru_pull(s, id, lists[i], &own, others, S3FIFO_ROUNDS, now) >=
                 PULL_RECLAIMED) {

@@ -173,14 +173,16 @@ shares_is_over(const struct store *s, unsigned owner)
 }
 
 unsigned
-shares_largest(const struct store *s, unsigned owner)
+shares_largest(const struct store *s, unsigned owner, unsigned but)
 {
-    unsigned largest = 0;
+    uint64_t most = 0;
+    unsigned largest = but;
 
-    for (unsigned i = 1; i < STORE_CLASSES; i++) {
-        if (bytes_in(&s->lru.classes[i], owner) >
-            bytes_in(&s->lru.classes[largest], owner)) {
-            largest = i;
+    for (unsigned id = 1; id < STORE_CLASSES; id++) {
+        uint64_t bytes = bytes_in(&s->lru.classes[id], owner);
+        if (id != but && bytes > most) {
+            most = bytes;
+            largest = id;
         }
     }
     return largest;

@@ -96,5 +96,5 @@ unsigned shares_keep(struct store *s, unsigned class_id);
 bool shares_keep_most(const struct store *s, unsigned class_id);
 /* Whether the owner has more than its ceiling. */
 bool shares_is_over(const struct store *s, unsigned owner);
-/* The class in which it has most. */
-unsigned shares_largest(const struct store *s, unsigned owner);
+/* The class in which it has most, but for one; that one: it has nothing else. */
+unsigned shares_largest(const struct store *s, unsigned owner, unsigned but);

@@ -160,8 +160,8 @@ TEST(test_varied_class)
     ck_assert_uint_eq(options.varied, 1);
     ck_assert(PARSE("--class=a:{}", "--class=b:{}", "--search=p99:1ms,class=b"));
     ck_assert_uint_eq(options.varied, 1);
-    ck_assert(PARSE("--class=a:{}", "--class=f:{antagonist=sets}",
-                    "--search=p99:1ms,class=f"));
+    ck_assert(
+        PARSE("--class=a:{}", "--class=f:{antagonist=sets}", "--search=p99:1ms,class=f"));
     ck_assert_uint_eq(options.varied, 0);
     ck_assert(PARSE("-C", "2", "--scan=1:2:1"));
     ck_assert_uint_eq(options.varied, 0);

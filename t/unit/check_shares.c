@@ -23,14 +23,20 @@ share(unsigned owner, unsigned per_mille, bool is_ceiling)
 }
 
 static void
-store_as(unsigned owner, const char *key, size_t len)
+store_at(unsigned owner, const char *key, size_t len, uint32_t now)
 {
     FREED char *text = malloc(len + 1);
     struct store_value value = {.p = text, .len = (uint32_t)len, .owner = (uint8_t)owner};
     uint8_t class_id;
 
     memset(text, 'x', len);
-    expect_ok(store_set(s, key_of(key), &value, NOW, &class_id));
+    expect_ok(store_set(s, key_of(key), &value, now, &class_id));
+}
+
+static void
+store_as(unsigned owner, const char *key, size_t len)
+{
+    store_at(owner, key, len, NOW);
 }
 
 static void
@@ -253,7 +259,7 @@ TEST(a_ceiling_moves_with_the_sizes)
     share(BATCH, 200, true);
     store_range(BATCH, "large", 0, 40);
     for (unsigned i = 0; i < 120; i++) {
-        store_as(BATCH, numbered("half", i), VALUE / 2);
+        store_at(BATCH, numbered("half", i), VALUE / 2, NOW + 5 + i);
         ck_assert_uint_le(stats_of(BATCH).bytes, 2 * MIB / 5 + 2 * VALUE);
     }
     ck_assert_uint_ge(count_kept("half", 0, 120), 60);

@@ -32,23 +32,6 @@ static const struct {
     {315872, 3}, {394840, 2},  {493552, 2}, {616944, 1}, {771184, 1}, {1048576, 1},
 };
 
-/* A factor so small that sizes are the same, up to the last class. */
-TEST_LOOP(each_size_has_a_chunk_that_holds_it, 3)
-{
-    static const double factors[] = {1.000001, 1.01, 1.02};
-
-    conf.growth_factor = factors[_i];
-    reopen();
-    for (uint32_t bytes = 1; bytes <= SLAB_SMALL_MAX; bytes++) {
-        unsigned id = slab_class_of(&s->slab, bytes);
-        ck_assert_uint_ge(s->slab.classes[id].chunk_size, bytes);
-    }
-    for (unsigned i = 0; i < 100; i++) {
-        expect_ok(put_numbered("k", i, 7 * i, STORE_NEVER, NOW));
-    }
-    audit_store(s);
-}
-
 static void
 expect_classes(unsigned count, uint32_t last_size, uint32_t last_per_page)
 {
@@ -65,6 +48,23 @@ expect_classes(unsigned count, uint32_t last_size, uint32_t last_per_page)
 }
 
 FIXTURE(set_up_store, tear_down_store);
+
+/* A factor so small that sizes are the same, up to the last class. */
+TEST_LOOP(each_size_has_a_chunk_that_holds_it, 3)
+{
+    static const double factors[] = {1.000001, 1.01, 1.02};
+
+    conf.growth_factor = factors[_i];
+    reopen();
+    for (uint32_t bytes = 1; bytes <= SLAB_SMALL_MAX; bytes++) {
+        unsigned id = slab_class_of(&s->slab, bytes);
+        ck_assert_uint_ge(s->slab.classes[id].chunk_size, bytes);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        expect_ok(put_numbered("k", i, 7 * i, STORE_NEVER, NOW));
+    }
+    audit_store(s);
+}
 
 TEST(class_table_is_the_known_one)
 {
