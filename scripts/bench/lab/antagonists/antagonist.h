@@ -20,6 +20,7 @@ static volatile sig_atomic_t is_ended;
 static int64_t began_ns;
 static int64_t began_cpu_ns;
 static int64_t ends_ns;
+static int64_t took_ns, took_cpu_ns; /* once it has stopped */
 
 static int64_t
 now_ns(clockid_t clock)
@@ -68,12 +69,21 @@ goes_on(void)
     return !is_ended && now_ns(CLOCK_MONOTONIC) < ends_ns;
 }
 
+/* What comes after it is not work. */
+static void
+stop(void)
+{
+    took_ns = now_ns(CLOCK_MONOTONIC) - began_ns;
+    took_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - began_cpu_ns;
+}
+
 static void
 finish(uint64_t work, const char *form, ...)
 {
-    printf("%llu %.3f %.3f ", (unsigned long long)work,
-           (now_ns(CLOCK_MONOTONIC) - began_ns) / 1e9,
-           (now_ns(CLOCK_PROCESS_CPUTIME_ID) - began_cpu_ns) / 1e9);
+    if (took_ns == 0) {
+        stop();
+    }
+    printf("%llu %.3f %.3f ", (unsigned long long)work, took_ns / 1e9, took_cpu_ns / 1e9);
     va_list args;
     va_start(args, form);
     vprintf(form, args);

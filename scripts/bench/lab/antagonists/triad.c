@@ -34,6 +34,7 @@ main(int argc, char **argv)
         }
         __asm__ volatile("" : : "r"(a) : "memory");
     } while (goes_on());
+    stop();
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         wrong += a[i] != (double)i + (double)work * 2;

@@ -65,6 +65,7 @@ main(int argc, char **argv)
         at = next;
         work += 4096;
     }
+    stop();
     finish(work, "lines=%zu", lap_of(first));
     free(first);
     return 0;
