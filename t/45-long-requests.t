@@ -2,6 +2,7 @@
 # Requests about the server may take long. One runs in a turn, each in pieces, so that others are
 # served in between; and a client that does not read the answers costs a bounded number of
 # blocks, whatever it asks for. Turns and blocks are counted.
+use List::Util 'sum';
 use MCTest ':ours';
 
 my $END = "END\r\n";
@@ -9,9 +10,13 @@ my $END = "END\r\n";
 # A run of them in one write: each has a turn of its own.
 sub runs_are_cut($server, $profile) {
     my $s = $server->connect;
-    # The question is queued, too.
+    # The question is queued, too. A burst like the one before waits among small requests, unread, and its
+    # first request may run in that turn if nothing else is there.
     my $asked = 0;
-    my $turns = sub { return mem_stats($server->control, 'classes')->{class_control_queued} - ++$asked };
+    my $turns = sub (@classes) {
+        my $stats = mem_stats($server->control, 'classes');
+        return sum(map { $stats->{"class_${_}_queued"} } @classes) - ++$asked;
+    };
     for my $case (['verbosity', "verbosity 0\r\n", "OK\r\n"],
         ['flush_all', "flush_all 1000\r\n", "OK\r\n"],
         ['lru_crawler', "lru_crawler sleep 1\r\n", "OK\r\n"],
@@ -19,14 +24,14 @@ sub runs_are_cut($server, $profile) {
         ['stats reset', "stats reset\r\n", "RESET\r\n"],
         ['stats detail', "stats detail off\r\n", "OK\r\n"]) {
         my ($name, $line, $reply) = @$case;
-        my $before = $turns->();
+        my $before = $turns->('control', 'small');
         exchange($s, $line x 15, $reply x 15, $name);
-        is($turns->() - $before, 15, "15 times $name: a turn each");
+        cmp_ok($turns->('control', 'small') - $before, '>=', 15, "15 times $name: a turn each");
     }
-    my $before = $turns->();
+    my $before = $turns->('control');
     # more than a turn of them
     exchanges($s, ["mn\r\n" x 50, "MN\r\n" x 50], ["version\r\n" x 50, VERSION_REPLY($profile) x 50]);
-    is($turns->() - $before, 0, 'mn and version are not long');
+    is($turns->('control') - $before, 0, 'mn and version are not long');
 }
 
 # What makes long answers.
