@@ -63,7 +63,7 @@ status_of(const struct campaign *c, const struct result *r)
                                              : EXIT_VALID;
 }
 
-/* Of two statuses that of the one which says less: of failures, the lower. */
+/* The worse of two: EXIT_VALID is the best, of the others the lower number is the worse. */
 static enum exit_status
 worse(enum exit_status a, enum exit_status b)
 {

@@ -110,7 +110,7 @@ receive(struct event_loop *l, struct lconn *c, nsec_t *now)
         return true;
     case RECEIVER_CLOSED:
         /* What was sent behind the request that this answers is lost. */
-        ctr_add(&l->drive.counters->errors[COUNTERS_DISCONNECT], c->count > 0 ? 1 : 0);
+        drive_error(&l->drive, COUNTERS_DISCONNECT, c->count > 0 ? 1 : 0, *now);
         replace(l, c, *now);
         return false;
     case RECEIVER_LOST:

@@ -316,8 +316,8 @@ prio_explain(const struct prio_spec *spec, int error, const char *root, char *te
     } else if (spec->policy == PRIO_BVT && error == ENOTSUP) {
         snprintf(
             text, len,
-            "--sched=bvt: the kernel did not keep the warp; patches/linux-6.1-bvt of "
-            "another version?");
+            "--sched=bvt: the kernel did not keep the warp; build it again with this "
+            "version's patches/linux-6.1-bvt");
     } else if (spec->policy == PRIO_BVT && error == EPERM) {
         snprintf(
             text, len,

@@ -127,7 +127,7 @@ bool slab_is_moving(struct slab *sl);
 /* The class that its items are for, which have so many bytes in the mean. No lock. */
 unsigned slab_best_class(const struct slab *sl, unsigned class_id, uint64_t mean);
 
-/* With the lock held. */
-/* The class that would serve the items of this one if it had no page; 0: none. */
+/* The class that would serve the items of this one if it had no page; 0: none. With the lock held. */
 unsigned slab_host(const struct slab *sl, unsigned class_id);
+/* With the lock held. */
 uint64_t slab_free_chunks(const struct slab *sl, unsigned class_id);
