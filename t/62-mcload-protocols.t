@@ -204,9 +204,12 @@ CONF
         clean($run, "one request a connection @$args");
         cmp_ok($run->{json}{'totals.gets'}, '>', 2, '... and more than one each');
     }
-    has(mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY, '-d', '4'),
-        'requests behind the last answer are lost: an error', status => 3, 'errors.disconnect' => ['>', 0],
+    # The interval is longer than the run: there is one, which has them all.
+    my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY, '-d', '4', '--interval=100');
+    has($run, 'requests behind the last answer are lost: an error', status => 3, 'errors.disconnect' => ['>', 0],
         'totals.lost' => ['>', 0]);
+    my ($errors) = read_file($run->{file}) =~ /"start": [^{}]*"errors": (\d+)/;
+    is($errors, $run->{json}{'errors.disconnect'}, '... which its interval has, too');
 }
 
 # ---- what a protocol cannot --------------------------------------------------------------

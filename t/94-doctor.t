@@ -105,14 +105,14 @@ SKIP: {
 {
     my $dir = scratch_dir();
     my $port = free_port();
-    write_file("$dir/own.conf", "threads = 3\n");
+    write_file("$dir/own.conf", "memory-limit = 100\nmax-item-size = 32m\n");
     my $pid = in_child(sub {
         chdir $dir or die "chdir: $!";
         exec File::Spec->rel2abs($binary[0], $here), @binary[1 .. $#binary], '--config', 'own.conf', '-l', '127.0.0.1', '-p', $port, @AS_ROOT;
     });
     soon { IO::Socket::INET->new("127.0.0.1:$port") } 'a server with a file is up';
     ($found) = findings("=json,$pid");
-    like($found->{cpuset}{found}, qr/^3 workers may use/, 'its file counts');
+    is($found->{'item-size'}{level}, 'warn', 'its file counts');
     kill 'TERM', $pid;
     waitpid $pid, 0;
 }
