@@ -3,6 +3,9 @@
  *
  * Item memory: how much, in what chunks, found by which table, kept in which file.
  */
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
 #include "base/num.h"
 #include "base/rng.h"
 #include "front/front.h"
@@ -19,7 +22,7 @@
 #define GROWTH_FACTOR 1.25
 #define MIN_SPACE 48
 /* Classes of our own: close together up to 512 bytes, then as in 1.6. */
-#define FINE_FIRST 64
+#define FINE_FIRST 56
 #define FINE_NEXT 600
 #define HASH_POWER_LEAST 12
 #define HASH_POWER_DEFAULT 16
@@ -393,6 +396,14 @@ settle(struct settings *s, int *status)
     conf->threads = (unsigned)s->threads;
     conf->hash_seed = rng_seed();
     conf->whole_pages = conf->can_reassign || s->chunk_max != CHUNK_MAX_14;
+    conf->is_lean = rules_of(s->profile)->items_are_lean;
+    struct sysinfo machine;
+    if (sysinfo(&machine) == 0) {
+        conf->machine_bytes =
+            ((uint64_t)machine.totalram + machine.totalswap) * machine.mem_unit;
+    }
+    /* Addresses count as locked memory. */
+    conf->reserves_least = s->locks_memory && geteuid() != 0;
     conf->keeps_pages_when_full = !rules_of(s->profile)->mover_may_evict;
     s->serve.use_cas = conf->use_cas;
     return wrong;

@@ -169,7 +169,7 @@ put_hit_flag(struct meta_line *line, const struct req *req, const struct env *en
         meta_line_number(line, 'c', hit->seen->cas);
         return;
     case 'f':
-        meta_line_number(line, 'f', item_flags(item));
+        meta_line_number(line, 'f', hit->seen->flags);
         return;
     case 'h':
         meta_line_number(line, 'h', hit->seen->was_fetched);

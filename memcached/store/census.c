@@ -10,7 +10,6 @@
 #include "store/memfile.h"
 
 #define BITS 64u
-#define LINE_END_BYTES 2u
 #define NOWHERE UINT64_MAX
 #define INSERTS_AHEAD 16u
 #define BUCKETS_AT_ONCE 4096u
@@ -182,11 +181,9 @@ offset_of(const struct census *c, const void *link)
     return link != NULL ? (uintptr_t)link & c->mask : NOWHERE;
 }
 
-/* What an address leads to that some process left. */
 static struct place
-place_of(const struct census *c, const void *link)
+place_at(const struct census *c, uint64_t offset)
 {
-    uint64_t offset = offset_of(c, link);
     uint64_t number = offset / STORE_PAGE_BYTES;
 
     if (number < c->page_count && c->pages[number].chunks > 0) {
@@ -199,6 +196,21 @@ place_of(const struct census *c, const void *link)
         }
     }
     return (struct place){NULL, NULL, 0};
+}
+
+/* What an address leads to that some process left. */
+static struct place
+place_of(const struct census *c, const void *address)
+{
+    return place_at(c, offset_of(c, address));
+}
+
+static struct place
+place_of_link(const struct census *c, uint32_t link)
+{
+    const struct link_range *range = &c->s->table.range;
+
+    return place_at(c, link != 0 ? (uint64_t)(link - 1) << range->shift : NOWHERE);
 }
 
 static bool
@@ -257,6 +269,14 @@ is_header_good(const struct census *c, const struct item *it)
            it->key_len <= STORE_KEY_MAX;
 }
 
+/* They lie in the chunk, and are there if and only if they are not 0. */
+static bool
+are_flags_good(const struct place *place, const struct item *it)
+{
+    return !it->has_flags || (item_flags_at(it) + ITEM_FLAGS <= place->page->chunk_size &&
+                              item_client_flags(it, it) != 0);
+}
+
 static bool
 is_plain_good(const struct census *c, const struct place *place, const struct item *it)
 {
@@ -279,7 +299,7 @@ first_chunk_of(const struct census *c, const struct place *place, struct item *i
         it->class_id != sl->class_count || head > place->page->chunk_size) {
         return NULL;
     }
-    struct chunk *first = (struct chunk *)(void *)((char *)it + head) - 1;
+    struct chunk *first = item_first_chunk(it);
     return first->class_id == place->page->class_id ? first : NULL;
 }
 
@@ -303,8 +323,8 @@ static bool
 visit_chunks(struct census *c, struct findings *t, struct item *it, struct chunk *first,
              uint64_t *sum)
 {
-    uint64_t left = (uint64_t)it->value_len + LINE_END_BYTES;
-    char end[LINE_END_BYTES] = {0};
+    uint64_t left = (uint64_t)it->value_len + ITEM_LINE_END;
+    char end[ITEM_LINE_END] = {0};
     struct chunk *prev = NULL;
     struct chunk *ch = first;
 
@@ -336,26 +356,25 @@ visit_chunks(struct census *c, struct findings *t, struct item *it, struct chunk
 
 /* What is to be the same in any process. */
 struct essence {
-    uint64_t next, prev; /* offsets */
-    uint64_t body;       /* checksum of CAS number, key and value */
-    uint32_t time, exptime, value_len, flags;
+    uint64_t body; /* checksum of CAS number, key and value */
+    uint32_t next, prev, time, exptime, value_len, flags;
     uint16_t epoch, owner;
     uint8_t layout, marks, class_id, key_len;
 };
 
-_Static_assert(sizeof(struct essence) == 3 * sizeof(uint64_t) + 6 * sizeof(uint32_t),
+_Static_assert(sizeof(struct essence) == sizeof(uint64_t) + 8 * sizeof(uint32_t),
                "no byte that is not set");
 
 static uint64_t
 sum_of(const struct census *c, const struct item *it, uint64_t body)
 {
-    struct essence e = {.next = offset_of(c, it->next),
-                        .prev = offset_of(c, it->prev),
-                        .body = body,
+    struct essence e = {.body = body,
+                        .next = it->next,
+                        .prev = it->prev,
                         .time = item_time(it),
                         .exptime = item_exptime(it),
                         .value_len = it->value_len,
-                        .flags = it->client_flags,
+                        .flags = item_client_flags(it, it),
                         .epoch = it->epoch,
                         .owner = it->owner,
                         .layout = (uint8_t)(it->layout & ~ITEM_SIZED),
@@ -383,8 +402,7 @@ insert_later(struct census *c, struct findings *t, struct item *it, uint64_t has
 
 /* Only what another census does not miss is written. */
 static void
-put_back(struct census *c, struct findings *t, const struct place *place,
-         struct item *prev)
+put_back(struct census *c, struct findings *t, const struct place *place)
 {
     struct store *s = c->s;
     struct item *it = place->at;
@@ -393,12 +411,7 @@ put_back(struct census *c, struct findings *t, const struct place *place,
     struct list_findings *list = &t->lists[it->class_id][item_list_of(it)];
     struct owned *owned = &t->owned[it->class_id][it->owner];
 
-    it->prev = prev;
-    if (it->next != NULL) {
-        it->next = (struct item *)(void *)(c->base + offset_of(c, it->next));
-    } else {
-        list->tail = it;
-    }
+    list->tail = it->next == 0 ? it : list->tail;
     list->items++;
     list->bytes += total;
     owned->items++;
@@ -417,11 +430,11 @@ static bool
 visit_item(struct census *c, struct findings *t, const struct place *place)
 {
     struct item *it = place->at;
-    const struct place prev = place_of(c, it->prev);
     size_t head = item_key_at(it) - sizeof(*it) + it->key_len;
     uint64_t body;
 
-    if (!is_header_good(c, it) || (it->prev != NULL && prev.at == NULL)) {
+    if (!is_header_good(c, it) || !are_flags_good(place, it) ||
+        (it->prev != 0 && place_of_link(c, it->prev).at == NULL)) {
         return false;
     }
     if ((it->layout & ITEM_CHAINED) == 0) {
@@ -432,7 +445,7 @@ visit_item(struct census *c, struct findings *t, const struct place *place)
         if (!is_line_end(value + it->value_len)) {
             return false;
         }
-        body = XXH3_64bits(it + 1, head + it->value_len + LINE_END_BYTES);
+        body = XXH3_64bits(it + 1, head + it->value_len + ITEM_LINE_END);
     } else {
         struct chunk *first = first_chunk_of(c, place, it);
 
@@ -451,7 +464,7 @@ visit_item(struct census *c, struct findings *t, const struct place *place)
     t->sum += sum_of(c, it, body);
     t->requested[place->page->class_id] += item_head_bytes(&c->s->conf, it);
     if (c->restores) {
-        put_back(c, t, place, prev.at);
+        put_back(c, t, place);
     }
     return true;
 }
@@ -511,10 +524,11 @@ is_same_key(const struct item *a, const struct item *b)
 }
 
 static bool
-check_bucket(struct item *first)
+check_bucket(const struct link_range *r, struct item *first)
 {
-    for (struct item *a = first; a != NULL; a = a->h_next) {
-        for (const struct item *b = a->h_next; b != NULL; b = b->h_next) {
+    for (struct item *a = first; a != NULL; a = link_item(r, a->h_next)) {
+        for (const struct item *b = link_item(r, a->h_next); b != NULL;
+             b = link_item(r, b->h_next)) {
             if (is_same_key(a, b)) {
                 return false;
             }
@@ -534,7 +548,7 @@ fetch_ahead(const struct table *t, uint64_t i, uint64_t end)
     if (i + BUCKETS_AHEAD / 2 < end) {
         const struct item *it = table_first(t, i + BUCKETS_AHEAD / 2);
 
-        __builtin_prefetch(it != NULL ? it->h_next : NULL);
+        __builtin_prefetch(it != NULL ? link_item(&t->range, it->h_next) : NULL);
     }
 }
 
@@ -548,7 +562,7 @@ check_buckets(void *ctx, unsigned thread, size_t n)
     (void)thread;
     for (uint64_t i = begin; i < end; i++) {
         fetch_ahead(t, i, end);
-        if (!check_bucket(table_first(t, i))) {
+        if (!check_bucket(&t->range, table_first(t, i))) {
             return false;
         }
     }
@@ -569,20 +583,21 @@ static enum step
 go_on(const struct census *c, struct stretch *w)
 {
     const struct item *from = w->last;
-    struct item *it = from->prev;
+    const struct link_range *range = &c->s->table.range;
+    struct item *it = link_item(range, from->prev);
 
     if (it == NULL) {
         return STEP_END;
     }
-    if (!is_linked(it) || it->next != from || it->class_id != from->class_id ||
-        item_list_of(it) != item_list_of(from)) {
+    if (!is_linked(it) || link_item(range, it->next) != from ||
+        it->class_id != from->class_id || item_list_of(it) != item_list_of(from)) {
         return STEP_WRONG;
     }
     if (c->stretches[offset_of(c, it) / STORE_PAGE_BYTES].first == it) {
         w->end = it;
         return STEP_END;
     }
-    __builtin_prefetch(it->prev);
+    __builtin_prefetch(link_item(range, it->prev));
     w->last = it;
     w->items++;
     return STEP_ON;

@@ -73,8 +73,9 @@ create_joined(struct store *s, const struct item *old, const struct item *additi
     if (len > UINT32_MAX) {
         return STORE_TOO_LARGE;
     }
-    enum store_status status = item_create(s, item_key_of(old), old->client_flags,
-                                           item_exptime(old), (uint32_t)len, now, joined);
+    enum store_status status =
+        item_create(s, item_key_of(old), item_client_flags(old, old), item_exptime(old),
+                    (uint32_t)len, now, joined);
 
     if (status == STORE_OK) {
         (*joined)->owner = old->owner;
@@ -512,8 +513,8 @@ replace_number(struct store *s, struct item *old, const struct number *number,
                uint64_t cas, uint64_t hash, uint32_t now, struct item **item)
 {
     enum store_status status =
-        create_number(s, item_key_of(old), number, old->client_flags, item_exptime(old),
-                      item_has_binary_key(old), old->owner, now, item);
+        create_number(s, item_key_of(old), number, item_client_flags(old, old),
+                      item_exptime(old), item_has_binary_key(old), old->owner, now, item);
 
     if (status != STORE_OK) {
         return status;

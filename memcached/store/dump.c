@@ -104,7 +104,7 @@ step(const struct store *s, struct dump_place *p, unsigned items, uint32_t now,
     for (; items > 0 && goes_on && p->cursor.at != NULL; items--) {
         struct item *it = p->cursor.at;
 
-        p->cursor.at = it->next;
+        p->cursor.at = link_item(&s->table.range, it->next);
         if (!is_flushed(s, it, now) && !is_expired(it, now)) {
             goes_on = visit(ctx, it) && --p->left > 0;
         }

@@ -5,8 +5,6 @@
 
 #include "store/core.h"
 
-#define LINE_END_BYTES 2u /* CR LF behind every value */
-#define FLAGS_BYTES 4u    /* accounted for flags that are not 0 */
 #define NUMBER_BASE 10
 
 static unsigned
@@ -25,46 +23,53 @@ static unsigned
 suffix_bytes(const struct store_conf *conf, uint32_t flags, uint32_t value_len)
 {
     if (conf->inline_suffix) {
-        return 1 + count_digits(flags) + 1 + count_digits(value_len) + LINE_END_BYTES;
+        return 1 + count_digits(flags) + 1 + count_digits(value_len) + ITEM_LINE_END;
     }
-    return flags != 0 ? FLAGS_BYTES : 0;
+    return flags != 0 ? ITEM_FLAGS : 0;
+}
+
+/* Header and key, as they are charged for. */
+static size_t
+key_end(const struct store_conf *conf, size_t key_len)
+{
+    return (conf->is_lean ? sizeof(struct item) : STORE_ITEM_HEADER + 1) +
+           (conf->use_cas ? sizeof(uint64_t) : 0) + key_len;
 }
 
 uint64_t
 item_total(const struct store_conf *conf, size_t key_len, uint32_t flags,
            uint32_t value_len)
 {
-    return STORE_ITEM_HEADER + (conf->use_cas ? sizeof(uint64_t) : 0) + key_len + 1 +
-           suffix_bytes(conf, flags, value_len) + (uint64_t)value_len + LINE_END_BYTES;
+    return key_end(conf, key_len) + suffix_bytes(conf, flags, value_len) +
+           (uint64_t)value_len + ITEM_LINE_END;
 }
 
 uint64_t
 item_total_of(const struct store_conf *conf, const struct item *it)
 {
-    return item_total(conf, it->key_len, it->client_flags, it->value_len);
+    return item_total(conf, it->key_len, item_client_flags(it, it), it->value_len);
 }
 
-/* Where the first chunk header of a chained item lies: behind the key, aligned. */
 static size_t
-first_chunk_offset(bool has_cas, size_t key_len)
+align(size_t offset)
 {
-    size_t end = STORE_ITEM_HEADER + (has_cas ? sizeof(uint64_t) : 0) + key_len + 1;
-
-    return (end + _Alignof(struct chunk) - 1) & ~(_Alignof(struct chunk) - 1);
+    return (offset + _Alignof(struct chunk) - 1) & ~(_Alignof(struct chunk) - 1);
 }
 
+/* Of a chained item. */
 static uint32_t
-head_bytes(bool has_cas, size_t key_len)
+head_bytes(const struct store_conf *conf, size_t key_len)
 {
-    return (uint32_t)(first_chunk_offset(has_cas, key_len) + sizeof(struct chunk));
+    size_t end = key_end(conf, key_len) + (conf->is_lean ? ITEM_FLAGS : 0);
+
+    return (uint32_t)(align(end) + sizeof(struct chunk));
 }
 
-static struct chunk *
-first_chunk(const struct item *it)
+struct chunk *
+item_first_chunk(const struct item *it)
 {
-    size_t offset = first_chunk_offset(it->layout & ITEM_HAS_CAS, it->key_len);
-
-    return (struct chunk *)((uintptr_t)it + offset);
+    return (struct chunk *)((uintptr_t)it +
+                            align(item_key_at(it) + it->key_len + ITEM_FLAGS));
 }
 
 static char *
@@ -81,17 +86,17 @@ plain_value(const struct item *it)
 
 static void
 fill_header(struct item *it, const struct store *s, struct key key, uint32_t flags,
-            uint32_t exptime, uint32_t value_len)
+            uint32_t exptime, uint32_t value_len, bool is_chained)
 {
-    it->next = NULL;
-    it->prev = NULL;
-    it->h_next = NULL;
+    it->next = 0;
+    it->prev = 0;
+    it->h_next = 0;
     atomic_store_explicit(&it->time, 0, memory_order_relaxed);
     item_set_exptime(it, exptime);
-    it->value_len = value_len;
+    it->value_len = value_len & STORE_VALUE_MAX;
     atomic_store_explicit(&it->refs, 1, memory_order_relaxed);
-    it->client_flags = flags;
-    item_set_layout(it, s->conf.use_cas ? ITEM_HAS_CAS : 0);
+    item_set_layout(it, (s->conf.use_cas ? ITEM_HAS_CAS : 0) |
+                            (is_chained ? ITEM_CHAINED : 0));
     item_set_marks(it, 0);
     it->epoch = 0;
     it->owner = 0;
@@ -100,13 +105,14 @@ fill_header(struct item *it, const struct store *s, struct key key, uint32_t fla
         atomic_store_explicit(item_cas_slot(it), 0, memory_order_relaxed);
     }
     memcpy(item_key_slot(it), key.p, key.len);
+    item_set_flags(it, flags);
 }
 
 /* Gives all chunks and the head back to the slabs. */
 static void
 free_chain(struct store *s, struct item *it)
 {
-    struct chunk *first = first_chunk(it);
+    struct chunk *first = item_first_chunk(it);
     struct chunk *ch = first->next;
 
     while (ch != NULL) {
@@ -115,8 +121,7 @@ free_chain(struct store *s, struct item *it)
         slab_give(&s->slab, ch->class_id, ch, (uint32_t)sizeof(*ch) + ch->used);
         ch = next;
     }
-    slab_give(&s->slab, first->class_id, it,
-              head_bytes(it->layout & ITEM_HAS_CAS, it->key_len));
+    slab_give(&s->slab, first->class_id, it, head_bytes(&s->conf, it->key_len));
 }
 
 /* One more chunk for at most `left` bytes. The last one is small if a small one can be had;
@@ -140,6 +145,8 @@ take_chunk(struct store *s, uint64_t left, uint32_t now)
     }
     /* Not the layout: the page mover may be reading it. */
     memset(ch, 0, offsetof(struct chunk, layout));
+    ch->cursor = NULL;
+    ch->cursor_at = 0;
     ch->size = s->slab.classes[class_id].chunk_size - (uint32_t)sizeof(*ch);
     ch->used = used;
     ch->class_id = (uint8_t)class_id;
@@ -150,8 +157,8 @@ take_chunk(struct store *s, uint64_t left, uint32_t now)
 static bool
 add_chunks(struct store *s, struct item *it, uint32_t now)
 {
-    uint64_t left = (uint64_t)it->value_len + LINE_END_BYTES;
-    struct chunk *last = first_chunk(it);
+    uint64_t left = (uint64_t)it->value_len + ITEM_LINE_END;
+    struct chunk *last = item_first_chunk(it);
 
     while (left > 0) {
         struct chunk *ch = take_chunk(s, left, now);
@@ -197,15 +204,14 @@ create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime
                uint32_t value_len, uint32_t now)
 {
     uint8_t class_id;
-    struct item *it = take_head(s, head_bytes(s->conf.use_cas, key.len), now, &class_id);
+    struct item *it = take_head(s, head_bytes(&s->conf, key.len), now, &class_id);
 
     if (it == NULL) {
         return NULL;
     }
-    fill_header(it, s, key, flags, exptime, value_len);
-    item_set_layout(it, it->layout | ITEM_CHAINED);
+    fill_header(it, s, key, flags, exptime, value_len, true);
     it->class_id = s->slab.class_count & STORE_CLASS_MAX;
-    struct chunk *first = first_chunk(it);
+    struct chunk *first = item_first_chunk(it);
     memset(first, 0, sizeof(*first));
     first->owner = it;
     first->class_id = class_id;
@@ -228,7 +234,7 @@ create_plain(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
     if (it == NULL) {
         return NULL;
     }
-    fill_header(it, s, key, flags, exptime, value_len);
+    fill_header(it, s, key, flags, exptime, value_len, false);
     it->class_id = class_id & STORE_CLASS_MAX;
     return it;
 }
@@ -275,13 +281,13 @@ item_unref(struct store *s, struct item *it)
 unsigned
 item_head_class(const struct item *it)
 {
-    return it->layout & ITEM_CHAINED ? first_chunk(it)->class_id : it->class_id;
+    return it->layout & ITEM_CHAINED ? item_first_chunk(it)->class_id : it->class_id;
 }
 
 uint32_t
 item_head_bytes(const struct store_conf *conf, const struct item *it)
 {
-    return it->layout & ITEM_CHAINED ? head_bytes(it->layout & ITEM_HAS_CAS, it->key_len)
+    return it->layout & ITEM_CHAINED ? head_bytes(conf, it->key_len)
                                      : (uint32_t)item_total_of(conf, it);
 }
 
@@ -290,13 +296,14 @@ item_move_head(struct item *to, const struct item *from)
 {
     size_t at = offsetof(struct item, h_next);
     const char *end = from->layout & ITEM_CHAINED
-                          ? (const char *)(first_chunk(from) + 1)
-                          : plain_value(from) + from->value_len + LINE_END_BYTES;
+                          ? (const char *)(item_first_chunk(from) + 1)
+                          : plain_value(from) + from->value_len + ITEM_LINE_END +
+                                (from->has_flags ? ITEM_FLAGS : 0);
 
     memcpy((char *)to + at, (const char *)from + at,
            (size_t)(end - (const char *)from) - at);
     if (to->layout & ITEM_CHAINED) {
-        struct chunk *first = first_chunk(to);
+        struct chunk *first = item_first_chunk(to);
 
         first->next->prev = first;
         for (struct chunk *ch = first; ch != NULL; ch = ch->next) {
@@ -314,7 +321,7 @@ item_move_chunk(struct chunk *to, const struct chunk *from)
         to->next->prev = to;
     }
     /* The place of the last write is of no use to a linked item. */
-    first_chunk(to->owner)->cursor = NULL;
+    item_first_chunk(to->owner)->cursor = NULL;
 }
 
 uint32_t
@@ -327,7 +334,7 @@ static size_t
 plain_stretch(const struct item *it, size_t offset, char **p)
 {
     *p = plain_value(it) + offset;
-    return it->value_len + LINE_END_BYTES - offset;
+    return it->value_len + ITEM_LINE_END - offset;
 }
 
 /* Moves *ch, which starts at offset *at, on to the one that offset falls into. */
@@ -347,13 +354,13 @@ item_bytes(const struct item *it, size_t offset, const char **p)
     char *q;
     size_t n;
 
-    must(offset < (size_t)it->value_len + LINE_END_BYTES);
+    must(offset < (size_t)it->value_len + ITEM_LINE_END);
     if ((it->layout & ITEM_CHAINED) == 0) {
         n = plain_stretch(it, offset, &q);
         *p = q;
         return n;
     }
-    struct chunk *ch = first_chunk(it)->next;
+    struct chunk *ch = item_first_chunk(it)->next;
     seek(&ch, &at, offset);
     *p = chunk_data(ch) + (offset - at);
     return ch->used - (offset - at);
@@ -364,11 +371,11 @@ size_t
 item_space(struct item *it, size_t offset, char **p)
 {
     must(!item_is(it, ITEM_LINKED));
-    must(offset < (size_t)it->value_len + LINE_END_BYTES);
+    must(offset < (size_t)it->value_len + ITEM_LINE_END);
     if ((it->layout & ITEM_CHAINED) == 0) {
         return plain_stretch(it, offset, p);
     }
-    struct chunk *first = first_chunk(it);
+    struct chunk *first = item_first_chunk(it);
     if (first->cursor == NULL || offset < first->cursor_at) {
         first->cursor = first->next;
         first->cursor_at = 0;
@@ -404,10 +411,10 @@ item_copy(struct item *dst, size_t at, const struct item *src, size_t len)
 void
 item_fill(struct item *it, const struct store_value *value)
 {
-    static const char line_end[LINE_END_BYTES] = {'\r', '\n'};
+    static const char line_end[ITEM_LINE_END] = {'\r', '\n'};
 
     if (likely((it->layout & ITEM_CHAINED) == 0)) {
-        memcpy(mempcpy(plain_value(it), value->p, value->len), line_end, LINE_END_BYTES);
+        memcpy(mempcpy(plain_value(it), value->p, value->len), line_end, ITEM_LINE_END);
         return;
     }
     for (size_t at = 0; at < value->len;) {
@@ -423,9 +430,9 @@ item_fill(struct item *it, const struct store_value *value)
 void
 item_terminate(struct item *it)
 {
-    static const char line_end[LINE_END_BYTES] = {'\r', '\n'};
+    static const char line_end[ITEM_LINE_END] = {'\r', '\n'};
 
-    for (unsigned i = 0; i < LINE_END_BYTES; i++) {
+    for (unsigned i = 0; i < ITEM_LINE_END; i++) {
         char *p;
 
         (void)item_space(it, (size_t)it->value_len + i, &p);
@@ -441,7 +448,7 @@ item_is_terminated(const struct item *it)
     if (p[0] != '\r') {
         return false;
     }
-    if (n < LINE_END_BYTES) { /* the two bytes lie in different chunks */
+    if (n < ITEM_LINE_END) { /* the two bytes lie in different chunks */
         (void)item_bytes(it, (size_t)it->value_len + 1, &p);
         return p[0] == '\n';
     }
@@ -463,7 +470,7 @@ item_key_len(const struct item *it)
 uint32_t
 item_flags(const struct item *it)
 {
-    return it->client_flags;
+    return item_client_flags(it, it);
 }
 
 uint32_t

@@ -3,9 +3,12 @@
  *
  * What an item looks like in slab memory, and how it comes and goes. Private to store/.
  *
- *   plain    | header 48 | cas 8, if any | key | value | CR LF |
- *   chained  | header 48 | cas 8, if any | key | pad | chunk header 48 |   one small chunk
+ *   plain    | header 32 | cas 8, if any | key | value | CR LF | flags 4, if not 0 |
+ *   chained  | header 32 | cas 8, if any | key | flags 4 | pad | chunk header 48 |   one small chunk
  *              each further chunk: | chunk header 48 | piece of value and CR LF |
+ *
+ * What it is charged for is this (item_total), or with upstream's sizes more: then the header counts
+ * 48 bytes, and one is left behind the key.
  *
  * A plain item lies in a chunk of its own class. A chained one counts as a member of the
  * largest class, and its first chunk header has the class the head itself lies in.
@@ -13,7 +16,7 @@
  * Key, key_len, class_id and owner never change while the item lives, and layout not while it is
  * linked. marks, time, exptime, CAS number and the value change under the stripe only, the
  * value only while no other thread holds the item. The list in marks changes under stripe and
- * LRU lock together, so either is enough to read it; so do value_len, client_flags and epoch,
+ * LRU lock together, so either is enough to read it; so do value_len, flags and epoch,
  * but only while no other thread holds the item (lru_renew).
  */
 #pragma once
@@ -22,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/must.h"
 #include "store/store.h"
@@ -49,17 +53,21 @@
 #define ITEM_CLASS_BITS 6
 #define ITEM_OWNER_BITS 2
 
+#define ITEM_LINE_END 2u /* CR LF behind every value */
+#define ITEM_FLAGS 4u    /* bytes of flags that are not 0 */
+
 struct item {
-    struct item *next; /* LRU, towards the tail; or the free list */
-    struct item *prev; /* LRU, towards the head */
-    struct item *h_next;
+    /* Links (link.h). */
+    uint32_t next; /* LRU, towards the tail; or the free list */
+    uint32_t prev; /* LRU, towards the head */
+    uint32_t h_next;
+    uint32_t value_len : 31;
+    uint32_t has_flags : 1; /* of the client, which are not 0 */
     /* Written under the stripe, peeked at without: relaxed. */
     _Atomic uint32_t time; /* last access or store, relative clock */
     _Atomic uint32_t exptime;
-    uint32_t value_len;
     _Atomic uint16_t refs; /* 1 while linked + 1 per holder; 0 -> freed */
     uint16_t epoch;        /* flushes until it was linked; see struct flush */
-    uint32_t client_flags;
     /* At the same place in struct chunk. The page mover looks at the chunks in it under
      * the slab lock, without knowing what they are. Release when ITEM_KNOWN is set, acquire
      * by the mover: what it needs to find the stripe has been written. Else relaxed. */
@@ -74,17 +82,17 @@ struct chunk {
     struct chunk *next;
     struct chunk *prev;
     struct item *owner;
-    struct chunk *cursor; /* of the first one: the chunk written last, */
-    uint32_t cursor_at;   /* and the offset at which it starts */
-    uint32_t size;        /* room behind this header */
-    uint32_t used;        /* bytes of it that belong to the value and CR LF */
+    uint32_t used; /* bytes that belong to the value and CR LF */
     _Atomic uint8_t layout;
     uint8_t unused_mark_;
     uint8_t class_id; /* slab class of the memory this header lies in */
     uint8_t unused_tail_;
+    struct chunk *cursor; /* of the first one: the chunk written last, */
+    uint32_t cursor_at;   /* and the offset at which it starts */
+    uint32_t size;        /* room behind this header */
 };
 
-_Static_assert(sizeof(struct item) == STORE_ITEM_HEADER, "item header");
+_Static_assert(sizeof(struct item) == 32, "item header");
 _Static_assert(STORE_REFS_MAX < UINT16_MAX / 16 * 15,
                "room for the store's own references");
 _Static_assert(sizeof(struct chunk) == STORE_ITEM_HEADER, "chunk header");
@@ -134,6 +142,37 @@ static inline char *
 item_key_slot(const struct item *it)
 {
     return (char *)(uintptr_t)it + item_key_at(it);
+}
+
+/* Bytes from the item to the client's flags, if it has some. */
+static inline size_t
+item_flags_at(const struct item *it)
+{
+    size_t end = item_key_at(it) + it->key_len;
+
+    return it->layout & ITEM_CHAINED ? end : end + it->value_len + ITEM_LINE_END;
+}
+
+/* Of an item, or of a copy of the header of the one at `place`. */
+static inline uint32_t
+item_client_flags(const struct item *it, const struct item *place)
+{
+    uint32_t flags = 0;
+
+    if (unlikely(it->has_flags)) {
+        memcpy(&flags, (const char *)place + item_flags_at(it), sizeof(flags));
+    }
+    return flags;
+}
+
+/* Once value_len is what it is to be. */
+static inline void
+item_set_flags(struct item *it, uint32_t flags)
+{
+    it->has_flags = flags != 0;
+    if (unlikely(flags != 0)) {
+        memcpy((char *)it + item_flags_at(it), &flags, sizeof(flags));
+    }
 }
 
 static inline uint32_t
@@ -239,6 +278,8 @@ void item_unref(struct store *s, struct item *it);
  * class_id and the item's total when it is chained. */
 unsigned item_head_class(const struct item *it);
 uint32_t item_head_bytes(const struct store_conf *conf, const struct item *it);
+/* Of a chained item: behind key and flags. */
+struct chunk *item_first_chunk(const struct item *it);
 
 /* For the page mover; the stripe is held and the item is not. Copies the chunk that the
  * item begins in, but for the links of the LRU, and makes the chunks know the new place. */

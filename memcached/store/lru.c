@@ -82,12 +82,13 @@ list_of(struct lru_class *c, const struct item *it)
 }
 
 static void
-push_head(struct lru_list *list, struct item *it)
+push_head(const struct link_range *range, struct lru_list *list, struct item *it)
 {
-    it->prev = NULL;
-    it->next = list->head;
+    it->prev = 0;
+    it->next = 0;
     if (list->head != NULL) {
-        list->head->prev = it;
+        it->next = link_to(range, list->head);
+        list->head->prev = link_to(range, it);
     } else {
         list->tail = it;
     }
@@ -117,35 +118,38 @@ lru_cursor_close(struct lru_list *list, struct lru_cursor *cursor)
 }
 
 static void
-move_cursors(struct lru_list *list, const struct item *it)
+move_cursors(const struct link_range *range, struct lru_list *list, const struct item *it)
 {
     for (struct lru_cursor *c = list->cursors; c != NULL; c = c->next) {
         if (c->at == it) {
-            c->at = c->is_downwards ? it->next : it->prev;
+            c->at = link_item(range, c->is_downwards ? it->next : it->prev);
         }
     }
 }
 
 static void
-take_out(struct lru_list *list, struct item *it)
+take_out(const struct link_range *range, struct lru_list *list, struct item *it)
 {
+    struct item *next = link_item(range, it->next);
+    struct item *prev = link_item(range, it->prev);
+
     if (unlikely(list->cursors != NULL)) {
-        move_cursors(list, it);
+        move_cursors(range, list, it);
     }
-    if (it->prev != NULL) {
-        it->prev->next = it->next;
+    if (prev != NULL) {
+        prev->next = it->next;
     } else {
         must(list->head == it);
-        list->head = it->next;
+        list->head = next;
     }
-    if (it->next != NULL) {
-        it->next->prev = it->prev;
+    if (next != NULL) {
+        next->prev = it->prev;
     } else {
         must(list->tail == it);
-        list->tail = it->prev;
+        list->tail = prev;
     }
-    it->next = NULL;
-    it->prev = NULL;
+    it->next = 0;
+    it->prev = 0;
 }
 
 static void
@@ -157,32 +161,33 @@ add_number(struct lru_class *c, uint64_t n)
 }
 
 static void
-enter_list(struct lru_class *c, struct item *it, enum store_list list, uint64_t total)
+enter_list(const struct store *s, struct lru_class *c, struct item *it,
+           enum store_list list, uint64_t total)
 {
     unsigned marks = item_marks(it) & ((1u << ITEM_LIST_SHIFT) - 1);
 
     item_set_marks(it, marks | (unsigned)list << ITEM_LIST_SHIFT);
-    push_head(&c->lists[list], it);
+    push_head(&s->table.range, &c->lists[list], it);
     c->lists[list].number++;
     c->lists[list].bytes += total;
 }
 
 static void
-leave_list(struct lru_class *c, struct item *it, uint64_t total)
+leave_list(const struct store *s, struct lru_class *c, struct item *it, uint64_t total)
 {
     struct lru_list *list = list_of(c, it);
 
-    take_out(list, it);
+    take_out(&s->table.range, list, it);
     list->number--;
     list->bytes -= total;
 }
 
 /* Of the list that it is in. */
 static void
-to_head(struct lru_class *c, struct item *it)
+to_head(const struct store *s, struct lru_class *c, struct item *it)
 {
-    take_out(list_of(c, it), it);
-    push_head(list_of(c, it), it);
+    take_out(&s->table.range, list_of(c, it), it);
+    push_head(&s->table.range, list_of(c, it), it);
 }
 
 static void
@@ -193,7 +198,7 @@ link_locked(struct store *s, struct item *it, enum store_list list, uint64_t tot
 
     sizes_add(&s->sizes, it, total);
     item_set_time(it, now);
-    enter_list(c, it, list, total);
+    enter_list(s, c, it, list, total);
     shares_add(&c->uses[it->owner], total, 1);
     add_number(c, 1);
     c->count.total_items++;
@@ -203,7 +208,7 @@ static void
 unlink_locked(struct store *s, struct lru_class *c, struct item *it, uint64_t total)
 {
     sizes_subtract(&s->sizes, it, total);
-    leave_list(c, it, total);
+    leave_list(s, c, it, total);
     shares_add(&c->uses[it->owner], -total, (uint64_t)-1);
     add_number(c, (uint64_t)-1);
 }
@@ -214,9 +219,9 @@ lru_move_locked(struct store *s, struct item *it, enum store_list to)
     struct lru_class *c = &s->lru.classes[it->class_id];
     uint64_t total = item_total_of(&s->conf, it);
 
-    leave_list(c, it, total);
+    leave_list(s, c, it, total);
     item_unmark(it, ITEM_ACTIVE | ITEM_KEEN);
-    enter_list(c, it, to, total);
+    enter_list(s, c, it, to, total);
 }
 
 /* ---- with the stripe held ------------------------------------------------------------- */
@@ -293,14 +298,14 @@ lru_renew(struct store *s, struct item *it, unsigned class_id,
     unsigned marks = item_marks(it);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    leave_list(c, it, before);
-    it->value_len = value->len;
-    it->client_flags = value->flags;
+    leave_list(s, c, it, before);
+    it->value_len = value->len & STORE_VALUE_MAX;
+    item_set_flags(it, value->flags);
     it->epoch = atomic_load_explicit(&s->flush.epoch, memory_order_relaxed);
     item_set_exptime(it, value->exptime);
     item_set_time(it, now);
     item_set_marks(it, ITEM_LINKED);
-    enter_list(c, it, policy_place(s, it, marks, hash, now), total);
+    enter_list(s, c, it, policy_place(s, it, marks, hash, now), total);
     c->count.total_items++;
     c->recharged += total - before;
     if (total != before) {
@@ -316,13 +321,23 @@ lru_relocate(struct store *s, const struct item *old, struct item *it)
     struct lru_list *list = list_of(c, it);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    struct item *next = link_item(&s->table.range, old->next);
+    struct item *prev = link_item(&s->table.range, old->prev);
     it->next = old->next;
     it->prev = old->prev;
     for (struct lru_cursor *k = list->cursors; k != NULL; k = k->next) {
         k->at = k->at == old ? it : k->at;
     }
-    *(it->prev != NULL ? &it->prev->next : &list->head) = it;
-    *(it->next != NULL ? &it->next->prev : &list->tail) = it;
+    if (prev != NULL) {
+        prev->next = link_to(&s->table.range, it);
+    } else {
+        list->head = it;
+    }
+    if (next != NULL) {
+        next->prev = link_to(&s->table.range, it);
+    } else {
+        list->tail = it;
+    }
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -365,7 +380,7 @@ lru_bump(struct store *s, struct item *it, uint32_t now)
     struct lru_class *c = &s->lru.classes[it->class_id];
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    to_head(c, it);
+    to_head(s, c, it);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     item_set_time(it, now);
 }
@@ -387,7 +402,7 @@ static void
 remove_victim(struct store *s, struct item *it, uint64_t hash, struct item **removed)
 {
     lru_remove_locked(s, it, hash);
-    it->next = *removed;
+    it->next = *removed != NULL ? link_to(&s->table.range, *removed) : 0;
     *removed = it;
 }
 
@@ -395,9 +410,9 @@ static void
 free_removed(struct store *s, struct item *removed)
 {
     while (removed != NULL) {
-        struct item *next = removed->next;
+        struct item *next = link_item(&s->table.range, removed->next);
 
-        removed->next = NULL;
+        removed->next = 0;
         item_unref(s, removed);
         removed = next;
     }
@@ -484,7 +499,7 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, bool
         c->count.tailrepairs++;
         remove_victim(s, it, hash, removed);
     } else {
-        to_head(c, it);
+        to_head(s, c, it);
     }
     return PULL_BUSY;
 }
@@ -561,12 +576,12 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
         enum pull pull = PULL_BUSY;
         enum action action = policy_judge(s, it, ask, kept, now);
 
-        prev = it->prev;
+        prev = link_item(&s->table.range, it->prev);
         if (action == ACTION_KEEP) {
             break; /* without hashing: this is the way of every allocation */
         }
         if (unlikely(action == ACTION_PASS)) {
-            to_head(c, it);
+            to_head(s, c, it);
             tries = passes-- > 0 ? tries : 0;
         } else {
             pull = pull_one(s, c, it, ask, kept, now, &removed);

@@ -52,6 +52,28 @@ mem_map(struct mem *m, size_t bytes)
     return p == MAP_FAILED ? mem_failed(m) : p;
 }
 
+/* Addresses without memory, or NULL. */
+static inline void *
+mem_reserve(struct mem *m, size_t bytes)
+{
+    void *p = MAP_FAILED;
+
+    if (mem_may(m)) {
+        p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    return p == MAP_FAILED ? mem_failed(m) : p;
+}
+
+/* Addresses of mem_reserve become zeroed memory. False: there is none, and they stay what they are. */
+static inline bool
+mem_commit(struct mem *m, void *p, size_t bytes)
+{
+    if (mem_may(m) && mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) {
+        return true;
+    }
+    return mem_failed(m) != NULL;
+}
+
 /* NULL is fine. */
 static inline void
 mem_unmap(void *p, size_t bytes)

@@ -7,6 +7,21 @@
 
 #define HUGE_PAGE_BYTES ((uintptr_t)2 * STORE_PAGE_BYTES)
 
+/* For classes that get their first page beyond the limit. */
+#define SLACK_BYTES ((uint64_t)STORE_CLASSES * STORE_PAGE_BYTES)
+
+unsigned
+pages_shift(const struct store_conf *conf)
+{
+    uint64_t most = conf->limit_bytes;
+
+    if (!conf->preallocates && conf->memory == NULL && conf->machine_bytes > 0 &&
+        conf->machine_bytes < most) {
+        most = conf->machine_bytes;
+    }
+    return link_shift(most + SLACK_BYTES);
+}
+
 void
 pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem)
 {
@@ -16,57 +31,69 @@ pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem)
         .map_ctx = conf->map_ctx,
         .limit_bytes = conf->limit_bytes,
         .malloced_bytes = conf->initial_malloced,
+        .reserve_bytes =
+            conf->reserves_least ? 0 : (uint64_t)UINT32_MAX << pages_shift(conf),
         .can_trim = conf->can_reassign,
+        .range.shift = pages_shift(conf),
     };
-}
-
-static void
-unmap(void *list)
-{
-    while (list != NULL) {
-        void *next = *(void **)list;
-
-        mem_unmap(list, STORE_PAGE_BYTES);
-        list = next;
-    }
 }
 
 void
 pages_fini(struct pages *p)
 {
-    if (p->arena == NULL) {
-        unmap(p->pool);
-        unmap(p->shelf);
-    }
     if (p->arena_bytes > 0) {
         mem_unmap(p->arena, p->arena_bytes);
     }
 }
 
-static void *
-map_area(struct pages *p, size_t bytes)
+static void
+use_arena(struct pages *p, void *first, uint64_t pages)
 {
-    void *area = mem_map(p->mem, bytes);
+    p->arena_next = first;
+    p->arena_left = pages;
+    p->range = link_range(first, p->range.shift);
+}
 
-    if (area != NULL && p->on_map != NULL) {
+bool
+pages_reserve(struct pages *p)
+{
+    const uint64_t least = p->limit_bytes + SLACK_BYTES;
+    uint64_t bytes = p->reserve_bytes > least ? p->reserve_bytes : least;
+
+    do {
+        bytes -= bytes % STORE_PAGE_BYTES;
+        p->arena = mem_reserve(p->mem, bytes);
+        p->arena_bytes = p->arena != NULL ? bytes : 0;
+        bytes = bytes > least ? least : bytes / 2;
+    } while (p->arena == NULL && bytes >= STORE_PAGE_BYTES);
+    use_arena(p, p->arena, p->arena_bytes / STORE_PAGE_BYTES);
+    return p->arena != NULL;
+}
+
+static void
+note_memory(const struct pages *p, void *area, size_t bytes)
+{
+    if (p->on_map != NULL) {
         p->on_map(p->map_ctx, area, bytes);
     }
-    return area;
 }
 
 static bool
 map_arena(struct pages *p, uint64_t pages)
 {
-    p->arena_bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
-    p->arena = map_area(p, p->arena_bytes);
+    size_t bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
+
+    p->arena = mem_map(p->mem, bytes);
     if (p->arena == NULL) {
         return false;
     }
+    p->arena_bytes = bytes;
+    note_memory(p, p->arena, bytes);
     uintptr_t start =
         ((uintptr_t)p->arena + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
     /* A wish: without large pages it works as well, a little slower. */
     (void)madvise((void *)start, (size_t)(pages * STORE_PAGE_BYTES), MADV_HUGEPAGE);
-    p->arena_next = (char *)start;
+    use_arena(p, (void *)start, pages);
     return true;
 }
 
@@ -75,14 +102,19 @@ pages_preallocate(struct pages *p, void *memory)
 {
     uint64_t pages = p->limit_bytes / STORE_PAGE_BYTES;
 
-    if (memory != NULL) {
-        p->arena = memory;
-        p->arena_next = memory;
-    } else if (!map_arena(p, pages)) {
-        return false;
+    p->is_memory = true;
+    if (memory == NULL) {
+        return map_arena(p, pages);
     }
-    p->arena_left = pages;
+    p->arena = memory;
+    use_arena(p, memory, pages);
     return true;
+}
+
+bool
+pages_may_be(const struct pages *p, uint64_t limit_bytes)
+{
+    return !p->is_memory && limit_bytes <= p->arena_bytes;
 }
 
 static void *
@@ -105,21 +137,30 @@ pool_pop(struct pages *p)
     return page;
 }
 
+/* The next one of the arena, which becomes memory by that. */
+static void *
+cut_page(struct pages *p)
+{
+    char *page = p->arena_next;
+
+    if (p->arena_left == 0 ||
+        (!p->is_memory && !mem_commit(p->mem, page, STORE_PAGE_BYTES))) {
+        return NULL;
+    }
+    p->arena_next += STORE_PAGE_BYTES;
+    p->arena_left--;
+    if (!p->is_memory) {
+        note_memory(p, page, STORE_PAGE_BYTES);
+    }
+    return page;
+}
+
 static void *
 map_page(struct pages *p)
 {
-    void *page = NULL;
+    void *page = pop(&p->shelf);
 
-    if (p->arena == NULL) {
-        page = pop(&p->shelf);
-        return page != NULL ? page : map_area(p, STORE_PAGE_BYTES);
-    }
-    if (p->arena_left > 0) {
-        page = p->arena_next;
-        p->arena_next += STORE_PAGE_BYTES;
-        p->arena_left--;
-    }
-    return page;
+    return page != NULL ? page : cut_page(p);
 }
 
 static bool
@@ -151,7 +192,7 @@ pages_give(struct pages *p, void *page)
 void *
 pages_adopt(struct pages *p, uint32_t index, uint64_t charge)
 {
-    must(p->arena_bytes == 0 && p->arena_left > 0);
+    must(p->is_memory && p->arena_bytes == 0 && p->arena_left > 0);
     p->malloced_bytes += charge;
     p->arena_next += STORE_PAGE_BYTES;
     p->arena_left--;
@@ -163,7 +204,7 @@ pages_trim(struct pages *p)
 {
     void *list = NULL;
 
-    while (p->can_trim && p->arena == NULL && p->pool != NULL &&
+    while (p->can_trim && !p->is_memory && p->pool != NULL &&
            p->malloced_bytes > p->limit_bytes) {
         void *page = pool_pop(p);
 
@@ -196,5 +237,5 @@ pages_shelve(struct pages *p, void *list)
 bool
 pages_are_at_limit(const struct pages *p)
 {
-    return p->arena != NULL ? p->arena_left == 0 : !has_room(p, STORE_PAGE_BYTES);
+    return p->arena_left == 0 || (!p->is_memory && !has_room(p, STORE_PAGE_BYTES));
 }

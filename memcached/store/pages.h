@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Pages of 1 MiB for slab classes: mapped one by one below a limit, or cut from an arena that
- * is there from the start. Those that no class has any more are in the pool and go first. None is
- * unmapped while the store lives: readers without a lock may look anywhere in it.
+ * Pages of 1 MiB for slab classes: cut one by one, below a limit, from an arena. That is a range of
+ * addresses, of which each page becomes memory when it is taken; or it is memory from the start.
+ * Pages that no class has any more are in the pool and go first. None is unmapped while the store
+ * lives: readers without a lock may look anywhere in it.
  * Private to store/; all under the slab lock but for pages_empty.
  */
 #pragma once
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/link.h"
 #include "store/mem.h"
 #include "store/store.h"
 
@@ -21,23 +23,32 @@ struct pages {
     void *map_ctx;
     uint64_t limit_bytes;
     uint64_t malloced_bytes; /* charged, not necessarily mapped */
+    uint64_t reserve_bytes;  /* wanted for a limit that is raised */
     bool can_trim;           /* the pool's pages are whole ones */
     void *pool; /* pages that belong to no class, linked through their first word */
     uint64_t pool_count;
     void *
         shelf; /* pages given back to the system, but for their addresses and first words */
-    void *arena;        /* with preallocation: what is mapped, or was given, */
+    bool is_memory;     /* the arena is, */
+    void *arena;        /* which is mapped, or was given, */
     size_t arena_bytes; /* 0: it was given */
     char *arena_next;   /* and its pages that were never used */
     uint64_t arena_left;
+    struct link_range range; /* in which all pages lie */
 };
 
 void pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem);
-/* But for those that classes have, which they unmap when there is no arena. */
 void pages_fini(struct pages *p);
+/* How large units of links have to be, as a power of two. */
+unsigned pages_shift(const struct store_conf *conf);
+/* Addresses for as many pages as links reach, or if the system has not so many, as the limit allows.
+ * False: not for one. */
+must_check bool pages_reserve(struct pages *p);
 /* All that the limit allows at once: `memory`, or when that is NULL a mapping, in large pages
  * of the system's if it gives some. False: no memory. */
 must_check bool pages_preallocate(struct pages *p, void *memory);
+/* Whether there are addresses for a limit of so many bytes, and it may change. */
+bool pages_may_be(const struct pages *p, uint64_t limit_bytes);
 
 /* One of the pool, or else a new one, for which so many bytes are charged; NULL when there is
  * none, or the limit is reached and it is not `needed` all the same. */

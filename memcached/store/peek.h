@@ -29,6 +29,7 @@
 struct peek {
     const struct seq *seq;
     uint64_t seen;
+    struct link_range range;
     const struct item *it; /* where it lies; NULL: there is none */
     struct item head;      /* its header but for the links of the list */
 };
@@ -47,7 +48,9 @@ peek_open(struct peek *p, const struct table *t, uint64_t hash)
     if (unlikely(!seq_read_begin(p->seq, &p->seen))) {
         return false;
     }
-    p->it = __atomic_load_n(table_bucket(t, hash), __ATOMIC_RELAXED);
+    p->range = t->range;
+    p->it =
+        link_item(&p->range, __atomic_load_n(table_bucket(t, hash), __ATOMIC_RELAXED));
     return true;
 }
 
@@ -70,7 +73,7 @@ peek_find(struct peek *p, struct key key)
             memcmp((const char *)p->it + item_key_at(&p->head), key.p, key.len) == 0) {
             return true;
         }
-        p->it = p->head.h_next;
+        p->it = link_item(&p->range, p->head.h_next);
     }
     return false;
 }

@@ -36,6 +36,7 @@ relink_describe_conf(const struct store_conf *conf, struct snapshot *snap)
     snap->slab_page_size = STORE_PAGE_BYTES;
     snap->use_cas = conf->use_cas;
     snap->counts_suffix = conf->inline_suffix;
+    snap->lean_items = conf->is_lean;
     snap->slab_reassign = conf->can_reassign;
 }
 

@@ -18,13 +18,20 @@ round_up(uint32_t n)
     return (n + SLAB_ALIGN - 1) & ~(SLAB_ALIGN - 1);
 }
 
+/* In units of links, which with much memory are larger: two sizes may become one. */
 static void
 add_class(struct slab *sl, uint32_t size)
 {
-    struct slab_class *c = &sl->classes[++sl->class_count];
+    uint32_t unit = UINT32_C(1) << sl->pages.range.shift;
+    uint32_t rounded = (size + unit - 1) & ~(unit - 1);
 
-    c->chunk_size = size;
-    c->chunks_per_page = STORE_PAGE_BYTES / size;
+    if (unit > SLAB_ALIGN && sl->class_count > 0 &&
+        sl->classes[sl->class_count].chunk_size == rounded) {
+        return;
+    }
+    struct slab_class *c = &sl->classes[++sl->class_count];
+    c->chunk_size = rounded;
+    c->chunks_per_page = STORE_PAGE_BYTES / rounded;
 }
 
 /* The smallest class whose chunks hold so much; the sizes never change. */
@@ -168,6 +175,9 @@ what_is_wrong(const struct store_conf *conf)
         conf->chunk_max % SLAB_ALIGN != 0) {
         return "the largest chunk must be a multiple of 8 from 512 bytes to 1 MiB";
     }
+    if (conf->chunk_max % (1u << pages_shift(conf)) != 0) {
+        return "with so much memory the largest chunk must be a multiple of 1024 bytes";
+    }
     if (conf->item_max < conf->chunk_max || conf->item_max % conf->chunk_max != 0) {
         return "the largest item must be a multiple of the largest chunk";
     }
@@ -301,12 +311,16 @@ count_classes_needed(const struct slab *sl)
     return count;
 }
 
-/* Everything at once, and a page for each class; if they lend, for the largest, which serves all. */
+/* With preallocation everything at once, and a page for each class; if they lend, for the largest,
+ * which serves all. Else addresses alone. */
 static const char *
-preallocate(struct slab *sl, const struct store_conf *conf)
+provide(struct slab *sl, const struct store_conf *conf)
 {
     static const char no_memory[] = "no memory for preallocation";
 
+    if (!conf->preallocates && conf->memory == NULL) {
+        return pages_reserve(&sl->pages) ? NULL : "no addresses for slab memory";
+    }
     if (sl->pages.limit_bytes / STORE_PAGE_BYTES < count_classes_needed(sl)) {
         return sl->lends
                    ? "preallocation needs more memory: about a megabyte for each size of "
@@ -341,7 +355,7 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     if (wrong == NULL) {
         build_classes(sl, conf);
         set_most(sl);
-        wrong = conf->preallocates || conf->memory != NULL ? preallocate(sl, conf) : NULL;
+        wrong = provide(sl, conf);
     }
     if (wrong != NULL) {
         snprintf(err, err_len, "%s", wrong);
@@ -357,12 +371,9 @@ slab_fini(struct slab *sl)
     for (unsigned i = 1; i <= sl->class_count; i++) {
         struct slab_class *c = &sl->classes[i];
 
-        for (uint32_t n = 0; n < c->page_count && sl->pages.arena == NULL; n++) {
-            mem_unmap(c->pages[n], STORE_PAGE_BYTES);
-        }
         free(c->pages);
     }
-    pages_fini(&sl->pages); /* a page on its way is still in its class's list */
+    pages_fini(&sl->pages);
     PTHREAD_OK(pthread_mutex_destroy(&sl->lock));
 }
 
@@ -426,12 +437,12 @@ put_out(struct slab *sl, struct item *it)
 }
 
 static struct item *
-pop_free(struct slab_class *c)
+pop_free(const struct slab *sl, struct slab_class *c)
 {
     struct item *it = c->free_list;
 
     if (it != NULL) {
-        c->free_list = it->next;
+        c->free_list = link_item(&sl->pages.range, it->next);
         c->free_count--;
     }
     return it;
@@ -443,7 +454,7 @@ take_locked(struct slab *sl, struct slab_class *c)
 {
     struct item *it;
 
-    while ((it = pop_free(c)) != NULL && is_leaving(sl, it)) {
+    while ((it = pop_free(sl, c)) != NULL && is_leaving(sl, it)) {
         put_out(sl, it);
         sl->move.inline_reclaim++;
     }
@@ -503,9 +514,10 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
         put_out(sl, it);
     } else {
         item_set_layout(it, ITEM_FREE);
-        it->next = c->free_list;
-        if (it->next != NULL) {
-            it->next->prev = it;
+        it->next = 0;
+        if (c->free_list != NULL) {
+            it->next = link_to(&sl->pages.range, c->free_list);
+            c->free_list->prev = link_to(&sl->pages.range, it);
         }
         c->free_list = it;
         c->free_count++;
@@ -543,7 +555,7 @@ unlock_trimmed(struct slab *sl)
 bool
 slab_set_limit(struct slab *sl, uint64_t bytes)
 {
-    if (sl->pages.arena != NULL) {
+    if (!pages_may_be(&sl->pages, bytes)) {
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
@@ -708,13 +720,14 @@ slab_move_detach(struct slab *sl, uint32_t i)
 {
     struct slab_class *c = &sl->classes[sl->move.from];
     struct item *it = slab_move_chunk(sl, i);
+    struct item *next = link_item(&sl->pages.range, it->next);
 
     if (c->free_list == it) {
-        c->free_list = it->next;
+        c->free_list = next;
     } else {
-        it->prev->next = it->next;
-        if (it->next != NULL) {
-            it->next->prev = it->prev;
+        link_item(&sl->pages.range, it->prev)->next = it->next;
+        if (next != NULL) {
+            next->prev = it->prev;
         }
     }
     c->free_count--;

@@ -91,7 +91,8 @@ void *slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested);
 /* Gives it back with the number that is accounted by now. */
 void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested);
 
-/* Pages of the pool are given back while more is charged. False: preallocated. */
+/* Pages of the pool are given back while more is charged. False: preallocated, or there are no
+ * addresses for so much. */
 must_check bool slab_set_limit(struct slab *sl, uint64_t bytes);
 /* For a store that is put together again, before it is used: page `page` of the memory that
  * was given is the class's (0: the pool's) from now on. Each of its first pages comes once. */

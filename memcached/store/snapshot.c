@@ -15,7 +15,7 @@
 
 #define TYPE_LINE "Tmain\n"
 /* What lies in the pages: struct item and struct chunk. The number counts their changes. */
-#define FORMAT_LINE "Kformat memcached-qos-2\n"
+#define FORMAT_LINE "Kformat memcached-qos-3\n"
 #define PAGES_NAME "pages_"
 #define CHECKSUM_NAME "checksum"
 #define PAGES_FIRST 64u
@@ -51,6 +51,7 @@ static const struct state_field fields[] = {
     ROW(slab_page_size, KIND_NUMBER, true),
     ROW(use_cas, KIND_BOOL, true),
     ROW(counts_suffix, KIND_BOOL, true),
+    ROW(lean_items, KIND_BOOL, true),
     ROW(slab_reassign, KIND_BOOL, false),
     ROW(current_time, KIND_NUMBER, false),
     ROW(process_started, KIND_NUMBER, false),

@@ -39,6 +39,7 @@ struct snapshot {
     uint64_t item_size_max, slab_chunk_size_max, slab_page_size;
     uint64_t use_cas;       /* 0 or 1 */
     uint64_t counts_suffix; /* 0 or 1 */
+    uint64_t lean_items;    /* 0 or 1 */
     /* These go on. */
     uint64_t slab_reassign;              /* 0 or 1 */
     uint64_t current_time;               /* relative clock at the stop */

@@ -62,7 +62,8 @@ store_totals(struct store *s, struct store_totals *out)
     out->is_walking = atomic_load_explicit(&s->walk.is_running, memory_order_relaxed);
     out->malloc_fails = atomic_load_explicit(&s->mem.failures, memory_order_relaxed);
     out->hash_power = atomic_load_explicit(&s->table.power, memory_order_relaxed);
-    out->hash_bytes = table_bytes(&s->table);
+    /* Upstream's links have twice as many bytes. */
+    out->hash_bytes = table_bytes(&s->table) * (s->conf.is_lean ? 1 : 2);
     out->is_expanding = atomic_load_explicit(&s->table.is_growing, memory_order_relaxed);
     PTHREAD_OK(pthread_mutex_lock(&s->flush.lock));
     out->flush_time = s->flush.latest;

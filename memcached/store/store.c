@@ -32,7 +32,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
         free(s);
         return NULL;
     }
-    if (!table_init(&s->table, conf, &s->mem, err, err_len)) {
+    if (!table_init(&s->table, conf, &s->slab.pages.range, &s->mem, err, err_len)) {
         slab_fini(&s->slab);
         free(s);
         return NULL;
@@ -140,7 +140,7 @@ describe_hit(struct store_hit *hit, const struct item *it, const struct item *pl
     hit->cas = layout & ITEM_HAS_CAS
                    ? atomic_load_explicit(item_cas_slot(place), memory_order_relaxed)
                    : 0;
-    hit->flags = it->client_flags;
+    hit->flags = item_client_flags(it, place);
     hit->value_len = it->value_len;
     hit->slot = item_slot_of(it);
     hit->list = item_list_of(it);
@@ -278,7 +278,7 @@ give_token(struct item *it, const struct store_look *ask, uint32_t now,
 
 /* Before anything is written. */
 static struct store_seen
-see(const struct item *it, uint64_t cas)
+see(const struct item *it, uint64_t cas, uint32_t flags)
 {
     unsigned marks = item_marks(it);
 
@@ -287,6 +287,7 @@ see(const struct item *it, uint64_t cas)
         .is_stale = (marks & ITEM_STALE) != 0,
         .was_fetched = (marks & ITEM_FETCHED) != 0,
         .cas = cas,
+        .flags = flags,
         .last_access = item_time(it),
         .exptime_before = item_exptime(it),
         .exptime_after = item_exptime(it),
@@ -296,14 +297,14 @@ see(const struct item *it, uint64_t cas)
 void
 store_hit_see(const struct store_hit *hit, struct store_seen *seen)
 {
-    *seen = see(hit->head, hit->cas);
+    *seen = see(hit->head, hit->cas, hit->flags);
 }
 
 static void
 look_at(struct item *it, const struct store_look *ask, uint32_t now,
         struct store_seen *seen)
 {
-    *seen = see(it, item_cas_load(it));
+    *seen = see(it, item_cas_load(it), item_client_flags(it, it));
     if (ask->touches) {
         item_set_exptime(it, ask->exptime);
     }

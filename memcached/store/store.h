@@ -29,7 +29,8 @@
 #define STORE_SLOTS (STORE_CLASSES * STORE_OWNERS)
 #define STORE_SLOT(class_id, owner) ((class_id) | (owner)*STORE_CLASSES)
 #define STORE_PAGE_BYTES 1048576 /* unit of slab memory */
-#define STORE_ITEM_HEADER 48
+#define STORE_ITEM_HEADER 48     /* upstream's, which sizes of classes begin with */
+#define STORE_VALUE_MAX 0x7fffffffu
 #define STORE_NUMBER_DIGITS 20 /* longest result of incr and decr */
 #define STORE_REFS_MAX 60000   /* readers that may hold one item */
 
@@ -82,10 +83,13 @@ struct store_conf {
     unsigned threads;          /* how many threads will call; sizes the stripes */
     uint64_t hash_seed;        /* random per process, fixed in tests */
     uint64_t initial_malloced; /* start value of the charged bytes */
+    uint64_t machine_bytes; /* memory that there is, whatever the limit; 0: not known */
+    bool reserves_least;    /* no addresses for a limit that is raised */
     bool use_cas;
     bool can_evict;
     bool can_grow_hash;
     bool whole_pages;   /* charge full pages, not chunk size x chunks */
+    bool is_lean;       /* charge an item what it takes; false: as upstream does */
     bool inline_suffix; /* account the text suffix " <flags> <bytes>\r\n" per item */
     bool
         preallocates; /* all slab memory at once, large pages where the system has them */
@@ -222,6 +226,7 @@ struct store_seen {
     bool is_stale;
     bool was_fetched;
     uint64_t cas;                           /* after it, when created */
+    uint32_t flags;                         /* before, unless created */
     uint32_t last_access;                   /* relative clock */
     uint32_t exptime_before, exptime_after; /* relative clock, STORE_NEVER */
 };
@@ -238,11 +243,11 @@ struct store_read {
     uint64_t hash; /* private */
 };
 
-/* An item that was found. All is true but the bytes of the value and the CAS number, for which
- * store_hit_holds has to be asked. */
+/* An item that was found. All is true but the bytes of the value, the flags and the CAS number, for
+ * which store_hit_holds has to be asked. */
 struct store_hit {
     const char *value;       /* and CR LF; NULL: not in one piece, only `item` has it */
-    const struct item *head; /* has its facts but for key, value and CAS number */
+    const struct item *head; /* has its facts but for key, value, flags and CAS number */
     struct item *item;       /* with the lock held; else NULL */
     uint64_t cas;
     uint32_t flags, value_len;

@@ -11,7 +11,7 @@ _Static_assert(TABLE_SECRET_BYTES == XXH3_SECRET_DEFAULT_SIZE, "secret");
 static size_t
 array_bytes(uint64_t mask)
 {
-    return (size_t)(mask + 1) * sizeof(struct item *);
+    return (size_t)(mask + 1) * sizeof(uint32_t);
 }
 
 /* So many that threads seldom meet, so few that they stay in a cache. Not more than buckets:
@@ -31,8 +31,8 @@ stripe_power(const struct store_conf *conf)
 }
 
 bool
-table_init(struct table *t, const struct store_conf *conf, struct mem *mem, char *err,
-           size_t err_len)
+table_init(struct table *t, const struct store_conf *conf, const struct link_range *range,
+           struct mem *mem, char *err, size_t err_len)
 {
     if (conf->hash_power < TABLE_POWER_MIN || conf->hash_power > TABLE_POWER_MAX) {
         snprintf(err, err_len, "the hash power must be %d to %d", TABLE_POWER_MIN,
@@ -40,6 +40,7 @@ table_init(struct table *t, const struct store_conf *conf, struct mem *mem, char
         return false;
     }
     t->mem = mem;
+    t->range = *range;
     t->seed = conf->hash_seed;
     t->can_grow = conf->can_grow_hash;
     t->stripe_mask = (UINT64_C(1) << stripe_power(conf)) - 1;
@@ -101,22 +102,23 @@ table_buckets(const struct table *t)
 void
 table_insert(struct table *t, struct item *it, uint64_t hash)
 {
-    struct item **bucket = table_bucket(t, hash);
+    uint32_t *bucket = table_bucket(t, hash);
 
     item_make_known(it);
     it->h_next = *bucket;
-    *bucket = it;
+    *bucket = link_to(&t->range, it);
 }
 
-/* The pointer to an item in the table. */
-static struct item **
-link_to(const struct table *t, const struct item *it, uint64_t hash)
+/* Where the link to an item in the table is. */
+static uint32_t *
+find_link(const struct table *t, const struct item *it, uint64_t hash)
 {
-    struct item **link = table_bucket(t, hash);
+    uint32_t *link = table_bucket(t, hash);
+    const uint32_t wanted = link_to(&t->range, it);
 
-    while (*link != it) {
-        must(*link != NULL);
-        link = &(*link)->h_next;
+    while (*link != wanted) {
+        must(*link != 0);
+        link = &link_item(&t->range, *link)->h_next;
     }
     return link;
 }
@@ -124,14 +126,14 @@ link_to(const struct table *t, const struct item *it, uint64_t hash)
 void
 table_remove(struct table *t, struct item *it, uint64_t hash)
 {
-    *link_to(t, it, hash) = it->h_next;
-    it->h_next = NULL;
+    *find_link(t, it, hash) = it->h_next;
+    it->h_next = 0;
 }
 
 void
 table_relocate(struct table *t, const struct item *old, struct item *it, uint64_t hash)
 {
-    *link_to(t, old, hash) = it;
+    *find_link(t, old, hash) = link_to(&t->range, it);
 }
 
 static bool
@@ -160,14 +162,15 @@ static void
 move_bucket(struct table *t, struct generation *g, uint64_t old)
 {
     table_lock(t, old);
-    struct item *it = g[-1].buckets[old];
-    while (it != NULL) {
-        struct item *next = it->h_next;
+    uint32_t link = g[-1].buckets[old];
+    while (link != 0) {
+        struct item *it = link_item(&t->range, link);
+        uint32_t next = it->h_next;
         uint64_t hash = table_hash(t, item_key_slot(it), it->key_len);
 
         it->h_next = g->buckets[hash & g->mask];
-        g->buckets[hash & g->mask] = it;
-        it = next;
+        g->buckets[hash & g->mask] = link;
+        link = next;
     }
     atomic_store_explicit(&g->pos, old + 1, memory_order_relaxed);
     table_unlock(t, old);

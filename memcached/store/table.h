@@ -27,6 +27,7 @@
 
 #include "base/seq.h"
 #include "store/item.h"
+#include "store/link.h"
 #include "store/mem.h"
 #include "store/store.h"
 
@@ -36,7 +37,7 @@
 #define TABLE_SECRET_BYTES 192
 
 struct generation {
-    struct item **buckets;
+    uint32_t *buckets; /* links */
     uint64_t mask;
     /* Buckets of the predecessor that have moved here. Written by the growing thread under
      * the stripe of the moving bucket; relaxed, because the stripe orders it for the
@@ -54,6 +55,7 @@ struct table {
     _Atomic(struct generation *) current;
     struct stripe *stripes;
     uint64_t stripe_mask;
+    struct link_range range; /* in which its items lie */
     uint64_t seed;
     struct mem *mem;
     bool can_grow;
@@ -64,7 +66,8 @@ struct table {
 };
 
 must_check bool table_init(struct table *t, const struct store_conf *conf,
-                           struct mem *mem, char *err, size_t err_len);
+                           const struct link_range *range, struct mem *mem, char *err,
+                           size_t err_len);
 void table_fini(struct table *t);
 
 /* Any thread, no lock. */
@@ -116,7 +119,7 @@ table_unlock(struct table *t, uint64_t hash)
     PTHREAD_OK(pthread_mutex_unlock(&stripe->lock));
 }
 
-static inline struct item **
+static inline uint32_t *
 table_bucket(const struct table *t, uint64_t hash)
 {
     struct generation *g = atomic_load_explicit(&t->current, memory_order_acquire);
@@ -131,11 +134,11 @@ table_bucket(const struct table *t, uint64_t hash)
 static inline struct item *
 table_find(const struct table *t, struct key key, uint64_t hash)
 {
-    struct item *it = *table_bucket(t, hash);
+    struct item *it = link_item(&t->range, *table_bucket(t, hash));
 
     while (it != NULL &&
            (it->key_len != key.len || memcmp(item_key_slot(it), key.p, key.len) != 0)) {
-        it = it->h_next;
+        it = link_item(&t->range, it->h_next);
     }
     return it;
 }
@@ -144,10 +147,10 @@ table_find(const struct table *t, struct key key, uint64_t hash)
 static inline bool
 table_has(const struct table *t, const struct item *it, uint64_t hash)
 {
-    const struct item *there = *table_bucket(t, hash);
+    const struct item *there = link_item(&t->range, *table_bucket(t, hash));
 
     while (there != NULL && there != it) {
-        there = there->h_next;
+        there = link_item(&t->range, there->h_next);
     }
     return there != NULL;
 }
@@ -157,14 +160,17 @@ table_has(const struct table *t, const struct item *it, uint64_t hash)
 static inline void
 table_adopt(struct table *t, struct item *it, uint64_t hash)
 {
-    it->h_next = __atomic_exchange_n(table_bucket(t, hash), it, __ATOMIC_RELAXED);
+    it->h_next = __atomic_exchange_n(table_bucket(t, hash), link_to(&t->range, it),
+                                     __ATOMIC_RELAXED);
 }
 
 /* The first item of a bucket, likewise; `i` is below table_buckets. */
 static inline struct item *
 table_first(const struct table *t, uint64_t i)
 {
-    return atomic_load_explicit(&t->current, memory_order_relaxed)->buckets[i];
+    const struct generation *g = atomic_load_explicit(&t->current, memory_order_relaxed);
+
+    return link_item(&t->range, g->buckets[i]);
 }
 
 void table_insert(struct table *t, struct item *it, uint64_t hash);

@@ -153,7 +153,7 @@ visit_next(struct store *s, const struct visitor *v, enum visited *visited)
             w->moved_at = v->now;
             w->examined++;
             if (dead == NULL) {
-                w->cursor.at = it->prev;
+                w->cursor.at = link_item(&s->table.range, it->prev);
             }
         }
     }
@@ -230,13 +230,14 @@ sort_bucket(struct store *s, struct sorted *sorted)
     sorted->count = 0;
     sorted->has_more = false;
     for (uint64_t i = w->bucket; i < buckets; i += w->buckets) {
-        struct item **bucket = table_bucket(&s->table, i);
+        const uint32_t *bucket = table_bucket(&s->table, i);
 
         if (i >= buckets / 2 && buckets > w->buckets &&
             bucket == table_bucket(&s->table, i - buckets / 2)) {
             continue;
         }
-        for (struct item *it = *bucket; it != NULL; it = it->h_next) {
+        for (struct item *it = link_item(&s->table.range, *bucket); it != NULL;
+             it = link_item(&s->table.range, it->h_next)) {
             uint64_t hash = hash_of(s, item_key_of(it));
 
             if (!w->has_last || hash > w->last_hash) {

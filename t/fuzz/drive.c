@@ -104,6 +104,7 @@ run_open(struct run *r, const struct drive_conf *conf, struct session_limits lim
         .use_cas = conf->use_cas,
         .can_evict = true,
         .inline_suffix = conf->profile == PROFILE_14,
+        .is_lean = conf->profile == PROFILE_NATIVE,
         .on_event = conf->has_log ? watch_on_store_event : NULL,
         .event_ctx = &watch,
     };

@@ -25,7 +25,8 @@
 #define FLAG_SIGNED 2 /* text */
 #define FLAG_NO_CAS 2 /* memory */
 #define FLAG_FLAT 4
-#define VARIANTS 8
+#define FLAG_LEAN 8
+#define VARIANTS 16
 #define NOW 1000
 #define PAGES 4
 #define BYTES ((size_t)PAGES * STORE_PAGE_BYTES)
@@ -164,6 +165,7 @@ model_of(unsigned variant)
         .threads = 1,
         .hash_seed = 42,
         .use_cas = (variant & FLAG_NO_CAS) == 0,
+        .is_lean = (variant & FLAG_LEAN) != 0,
         .can_evict = true,
         .can_reassign = true,
         .memory = m->memory,
@@ -200,6 +202,7 @@ enum {
     CHANGE_WORD,
     CHANGE_POINTER,
     CHANGE_COPY,
+    CHANGE_LINK,
     CHANGE_COUNTS,
     CHANGE_PAGE,
     CHANGE_NUMBERS,
@@ -239,6 +242,7 @@ change_memory(const struct model *m, const struct change *ch)
 {
     char *chunk = m->copy + place_of(m, ch->place);
     uint64_t pointer = (uintptr_t)m->memory + place_of(m, ch->other) + ch->value;
+    uint32_t link = (uint32_t)(place_of(m, ch->other) / SLAB_ALIGN) + 1 + ch->value;
     switch (ch->kind % CHANGES) {
     case CHANGE_BYTE:
         chunk[ch->at % HEADER_BYTES] = (char)ch->value;
@@ -248,6 +252,9 @@ change_memory(const struct model *m, const struct change *ch)
         break;
     case CHANGE_COPY:
         memmove(chunk, m->copy + place_of(m, ch->other), HEADER_BYTES);
+        break;
+    case CHANGE_LINK:
+        memcpy(chunk + ch->at % HEADER_BYTES / 4 * 4, &link, sizeof link);
         break;
     default:
         memcpy(chunk + ch->at % HEADER_BYTES / 8 * 8, &pointer, sizeof pointer);
@@ -262,7 +269,7 @@ read_all(struct store *s)
     for (unsigned i = 0; i < STORE_CLASSES * STORE_LISTS; i++) {
         for (const struct item *it =
                  s->lru.classes[i / STORE_LISTS].lists[i % STORE_LISTS].head;
-             it != NULL; it = it->next) {
+             it != NULL; it = link_item(&s->table.range, it->next)) {
             const char *p;
             for (size_t at = 0; at < (size_t)item_value_len(it) + 2;) {
                 size_t n = item_bytes(it, at, &p);
@@ -361,7 +368,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((data[0] & FLAG_TEXT) != 0) {
         fuzz_text(data + 1, size - 1, (data[0] & FLAG_SIGNED) != 0);
     } else {
-        fuzz_memory(data + 1, size - 1, data[0] & (FLAG_NO_CAS | FLAG_FLAT));
+        fuzz_memory(data + 1, size - 1, data[0] & (FLAG_NO_CAS | FLAG_FLAT | FLAG_LEAN));
     }
     return 0;
 }

@@ -19,7 +19,7 @@
 #include "base/must.h"
 #include "store/core.h"
 
-#define AUDIT_PAGE_MAX (STORE_PAGE_BYTES / STORE_ITEM_HEADER + 1)
+#define AUDIT_PAGE_MAX (STORE_PAGE_BYTES / sizeof(struct item) + 1)
 
 struct audit_page {
     char *start;
@@ -112,8 +112,7 @@ audit_use(struct audit *a, unsigned class_id, const void *p, uint32_t requested)
 static inline void
 audit_chunks(struct audit *a, const struct item *it)
 {
-    const struct chunk *first =
-        (const struct chunk *)((uintptr_t)it + item_head_bytes(&a->store->conf, it)) - 1;
+    const struct chunk *first = item_first_chunk(it);
     const struct chunk *prev = first;
     uint64_t bytes = 0;
 
@@ -171,8 +170,10 @@ audit_lists(struct audit *a)
             uint64_t number = 0;
             uint64_t bytes = 0;
 
-            for (const struct item *it = list->head; it != NULL; it = it->next) {
-                must(it->prev == prev && it->class_id == id && item_list(it) == l);
+            for (const struct item *it = list->head; it != NULL;
+                 it = link_item(&s->table.range, it->next)) {
+                must(link_item(&s->table.range, it->prev) == prev && it->class_id == id &&
+                     item_list(it) == l);
                 audit_item(a, it);
                 number++;
                 bytes += item_total_of(&s->conf, it);
@@ -196,12 +197,14 @@ audit_lists(struct audit *a)
 }
 
 static inline uint64_t
-audit_array(struct item **buckets, uint64_t from, uint64_t to)
+audit_array(const struct link_range *range, const uint32_t *buckets, uint64_t from,
+            uint64_t to)
 {
     uint64_t number = 0;
 
     for (uint64_t i = from; i < to; i++) {
-        for (const struct item *it = buckets[i]; it != NULL; it = it->h_next) {
+        for (const struct item *it = link_item(range, buckets[i]); it != NULL;
+             it = link_item(range, it->h_next)) {
             must(item_is(it, ITEM_LINKED));
             number++;
         }
@@ -214,10 +217,11 @@ audit_table(struct audit *a)
 {
     struct table *t = &a->store->table;
     struct generation *g = atomic_load(&t->current);
-    uint64_t number = audit_array(g->buckets, 0, g->mask + 1);
+    uint64_t number = audit_array(&t->range, g->buckets, 0, g->mask + 1);
 
     if (atomic_load(&t->is_growing)) { /* what has moved is not wiped out there */
-        number += audit_array(g[-1].buckets, atomic_load(&g->pos), g[-1].mask + 1);
+        number +=
+            audit_array(&t->range, g[-1].buckets, atomic_load(&g->pos), g[-1].mask + 1);
     }
     return number;
 }
@@ -243,8 +247,11 @@ audit_free(struct audit *a, unsigned class_id)
     const struct item *prev = NULL;
     uint64_t n = 0;
 
-    for (struct item *it = c->free_list; it != NULL; prev = it, it = it->next) {
-        must(it->layout == ITEM_FREE && (prev == NULL || it->prev == prev));
+    const struct link_range *range = &a->store->slab.pages.range;
+    for (struct item *it = c->free_list; it != NULL;
+         prev = it, it = link_item(range, it->next)) {
+        must(it->layout == ITEM_FREE &&
+             (prev == NULL || link_item(range, it->prev) == prev));
         audit_see(a, class_id, it);
         n++;
     }

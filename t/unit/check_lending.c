@@ -20,6 +20,7 @@ set_up(void)
     conf.size_count = sizeof(sizes) / sizeof(*sizes);
     conf.chunk_max = CHUNK_MAX;
     conf.inline_suffix = false;
+    conf.is_lean = true;
     conf.can_reassign = true;
     conf.lends_chunks = true;
     conf.lru = segmented_lru();

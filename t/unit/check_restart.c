@@ -41,12 +41,13 @@ static const size_t lengths[] = {0,     1,     30,    31,    32,     33,    100,
                                  32700, 40000, 70000, 99999, 100000, 300000};
 #define LENGTHS (sizeof(lengths) / sizeof(*lengths))
 
-TEST_LOOP(brings_all_sizes_back, 4)
+TEST_LOOP(brings_all_sizes_back, 6)
 {
     struct store_totals before, after;
 
     conf.use_cas = _i % 2 == 0;
     conf.inline_suffix = _i / 2 == 0;
+    conf.is_lean = _i / 2 == 2;
     begin_life(NOW);
     for (size_t i = 0; i < LENGTHS; i++) {
         expect_ok(put_sized(l.s, numbered("key", i), lengths[i], 0, NOW));
@@ -178,7 +179,7 @@ list_keys(struct store *s, unsigned class_id, enum store_list list, char *text)
 
     *text = '\0';
     for (const struct item *it = s->lru.classes[class_id].lists[list].head; it != NULL;
-         it = it->next, n++) {
+         it = link_item(&s->table.range, it->next), n++) {
         strncat(text, item_key(it), item_key_len(it));
         strcat(text, " ");
     }

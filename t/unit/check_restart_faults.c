@@ -48,8 +48,8 @@ assert_fails(const char *why)
 }
 
 static const char *const setting_names[] = {
-    "slab_config",   "slab_config",         "maxbytes", "chunk_size",
-    "item_size_max", "slab_chunk_size_max", "use_cas",  "counts_suffix"};
+    "slab_config",         "slab_config", "maxbytes",      "chunk_size", "item_size_max",
+    "slab_chunk_size_max", "use_cas",     "counts_suffix", "lean_items"};
 
 static void
 change_setting(unsigned which)
@@ -66,6 +66,7 @@ change_setting(unsigned which)
     conf.chunk_max /= which == 5 ? 2 : 1;
     conf.use_cas ^= which == 6;
     conf.inline_suffix ^= which == 7;
+    conf.is_lean ^= which == 8;
 }
 
 FIXTURE(set_up_life, tear_down_life);
@@ -163,7 +164,7 @@ TEST(meta_must_be_a_small_file)
 /* One byte of an item has changed: a link, its CAS number, its last byte, its long value. */
 TEST_LOOP(changed_memory_is_not_served, 4)
 {
-    off_t at[] = {0, 48, 59, 4 * (off_t)MIB + 1000};
+    off_t at[] = {0, 32, 43, 4 * (off_t)MIB + 1000};
     char byte;
 
     leave_items();
@@ -379,8 +380,8 @@ TEST(two_items_with_one_key_are_refused)
 static void
 join(struct item *a, struct item *b)
 {
-    a->next = b;
-    b->prev = a;
+    a->next = link_to(&l.s->table.range, b);
+    b->prev = link_to(&l.s->table.range, a);
 }
 
 /* Each item is between two that say so, too. */
@@ -401,7 +402,7 @@ TEST(a_second_list_is_refused)
     begin_life(NOW);
     struct item *first = stored("k1"), *second = stored("k2");
 
-    second->next = NULL;
-    first->prev = NULL;
+    second->next = 0;
+    first->prev = 0;
     assert_is_refused();
 }

@@ -180,9 +180,9 @@ TEST(tells_another_server_from_damage)
         {"Tmain\n", SNAPSHOT_INCOMPLETE},
         {"Tmain\nKslab_config 1.25\nKfoo bar baz\n", SNAPSHOT_INCOMPLETE},
         {"Tmain\nKslab_config 1.25\nhello\n", SNAPSHOT_CORRUPT},
-        {"Tmain\nKformat memcached-qos-2\n", SNAPSHOT_INCOMPLETE},
-        {"Tmain\nKformat memcached-qos-2\nKchecksum 0\n", SNAPSHOT_CORRUPT},
-        {"Tmain\nKformat memcached-qos-2\nKchecksum 0\nKfoo 1\n", SNAPSHOT_CORRUPT},
+        {"Tmain\nKformat memcached-qos-3\n", SNAPSHOT_INCOMPLETE},
+        {"Tmain\nKformat memcached-qos-3\nKchecksum 0\n", SNAPSHOT_CORRUPT},
+        {"Tmain\nKformat memcached-qos-3\nKchecksum 0\nKfoo 1\n", SNAPSHOT_CORRUPT},
         {"Tmain\nKformat memcached-qos-3\nKslab_config 1.25\n", SNAPSHOT_INCOMPLETE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -71,9 +71,12 @@ check_lists(unsigned class_id)
     for (unsigned i = 0; i < STORE_LISTS; i++) {
         uint64_t items = 0;
 
-        for (struct item *it = c->lists[i].head; it != NULL; it = it->next) {
+        struct item *next;
+        for (struct item *it = c->lists[i].head; it != NULL; it = next) {
+            next = link_item(&s->table.range, it->next);
             ck_assert_uint_eq(item_list(it), i);
-            ck_assert(it->next == NULL ? c->lists[i].tail == it : it->next->prev == it);
+            ck_assert(next == NULL ? c->lists[i].tail == it
+                                   : link_item(&s->table.range, next->prev) == it);
             items++;
             bytes += item_accounted(s, it);
         }

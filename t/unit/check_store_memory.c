@@ -439,7 +439,7 @@ TEST_LOOP(every_request_for_memory_may_fail, 2)
         struct store *st = store_create_failing(&conf, n, err, sizeof(err));
 
         if (st == NULL) {
-            ck_assert_int_le(n, 3);
+            ck_assert_int_le(n, 4);
             ck_assert_uint_gt(strlen(err), 0);
             continue;
         }

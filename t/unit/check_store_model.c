@@ -457,7 +457,8 @@ do_anything(struct model *m)
     }
 }
 
-TEST_LOOP(store_does_as_the_model, 6)
+/* Six ways; then the same with lean items. */
+TEST_LOOP(store_does_as_the_model, 12)
 {
     FREED struct model *m = calloc(1, sizeof(*m));
     struct store_conf conf = default_conf(256 * MIB);
@@ -470,10 +471,13 @@ TEST_LOOP(store_does_as_the_model, 6)
     conf.can_reassign = true;
     conf.keeps_pages_when_full = true; /* nothing is lost by a move */
     conf.lru = segmented_lru();
-    conf.lru.policy = _i >= 4   ? STORE_LRU_S3FIFO
-                      : _i >= 2 ? STORE_LRU_SEGMENTED
-                                : STORE_LRU_FLAT;
-    conf.lru.temp_ttl = _i == 3 ? 10 : -1;
+    conf.lru.policy = _i % 6 >= 4   ? STORE_LRU_S3FIFO
+                      : _i % 6 >= 2 ? STORE_LRU_SEGMENTED
+                                    : STORE_LRU_FLAT;
+    conf.lru.temp_ttl = _i % 6 == 3 ? 10 : -1;
+    conf.is_lean = _i >= 6;
+    conf.min_space = _i >= 6 ? 32 : conf.min_space;
+    conf.inline_suffix = !conf.is_lean;
     rng_init(&m->rng, 12345, (uint64_t)_i);
     m->store = open_store(&conf);
     m->use_cas = conf.use_cas;

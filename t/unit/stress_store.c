@@ -663,6 +663,7 @@ conf_of_kind(unsigned kind, unsigned threads)
     case 1:
         conf.keeps_pages_when_full = true;
         conf.inline_suffix = false;
+        conf.is_lean = true;
         break;
     case 2: /* many chunks an item, many items a page */
         conf.chunk_max = 512;
