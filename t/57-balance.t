@@ -130,7 +130,7 @@ sub hammer {
         my $pid = fork;
         if (!$pid) {
             close $reader;
-            alarm 100;
+            alarm 600;
             $SIG{ALRM} = sub { syswrite $writer, 'no reply in time'; POSIX::_exit(1) };
             syswrite $writer, client_process($server->port, $id, $seconds);
             POSIX::_exit(0);

@@ -55,7 +55,7 @@ sub port_of($said) {
 }
 
 sub is_served($port) {
-    return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 5);
+    return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 60);
 }
 
 # ---- quickstart ---------------------------------------------------------------------------------

@@ -736,7 +736,7 @@ sub udp_request($sock, $request, $id = 1) {
 }
 
 # The payload of the next one, and its id; nothing when none comes.
-sub udp_reply($sock, $seconds = 20) {
+sub udp_reply($sock, $seconds = $TIMEOUT) {
     return if !IO::Select->new($sock)->can_read($seconds);
     recv $sock, my $bytes, 65536, 0;
     my ($payload, $id) = (substr($bytes, 8), unpack 'n', $bytes);
