@@ -74,7 +74,7 @@ sub run_between($role, @change) {
         pass_on($leader, $there, @change);
     });
     close $listener;
-    my $run = run_program({command => [$MCLOAD, '-v', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
+    my $run = run_program({command => [$MCLOAD, '-v', '--timeout=60', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
         : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args], timeout => 120});
     waitpid $pid, 0;
     return ($run, $name);
