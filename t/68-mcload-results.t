@@ -298,7 +298,7 @@ PY
     is(scalar(() = read_file("$dir/p.svg") =~ /<polyline/g), 2, '... with two curves');
 
     # Runs of a scan are points of a curve; as curves they are named by their rates.
-    mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.2', '-c', '2', '--scan=300:600:300', '--json',
+    mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-c', '2', '--scan=300:600:300', '--json',
         "$dir/scan.json");
     my $scan = mcload('plot', "$dir/scan.json");
     like($scan->{out}, qr/requests a second/, 'a scan is plotted by load') or diag($scan->{err});
