@@ -130,7 +130,7 @@ SKIP: {
     my @server = split ' ', ($ENV{MEMCACHED} || './memcached/memcached');
     for my $option ('--pin-dry-run', '-h', '-V') {
         my $run = run_program({command => ['sh', '-c', 'exec "$@" >/dev/full', 'sh', @server,
-            $option, '--pin=none', @AS_ROOT], timeout => 20});
+            $option, '--pin=none', @AS_ROOT]});
         is($run->{status}, 71, "$option on a full disk exits 71");
         like($run->{err}, qr/\Amemcached: cannot write to standard output: [^\n]+\n\z/, '... and says so');
     }

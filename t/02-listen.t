@@ -6,7 +6,7 @@ use IO::Socket::IP;
 my $dir = scratch_dir();
 
 sub answers($server, $host, $port, $name) {
-    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM, Timeout => 10);
+    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM, Timeout => 60);
     return fail("$name: $@") if !$sock;
     $sock->blocking(0);
     put($sock, "version\r\n");
@@ -15,7 +15,7 @@ sub answers($server, $host, $port, $name) {
 }
 
 sub refuses($host, $port, $name) {
-    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM, Timeout => 10);
+    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM, Timeout => 60);
     return ok(!$sock, $name);
 }
 

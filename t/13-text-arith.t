@@ -59,6 +59,7 @@ each_profile(sub ($profile) {
 
     # leaves the exptime as it was
     if ($profile ne 'ref') {
+        debugtime($server, 'p');
         exchanges($s, ["set exp 0 100 1\r\n9\r\n", "STORED\r\n"], ["incr exp 1\r\n", "10\r\n"],
             ["incr exp 1\r\n", "11\r\n"]);
         debugtime($server, 99);

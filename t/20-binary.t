@@ -191,9 +191,11 @@ sub test_flush {
     silent($s, 0x18);
     value_is('f', undef);
     set_key('f', 'v');
+    debugtime($server, 'p');
     is_answered('flush in two seconds', [0x08, extras => pack 'N', 2], {});
     value_is('f', 'v');
     debugtime($server, 3);
+    debugtime($server, 'r');
     value_is('f', undef);
     set_key('f', 'v');
     silent($s, 0x18, extras => pack 'N', 0);

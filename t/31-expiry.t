@@ -8,6 +8,7 @@ each_profile(sub ($profile) {
     my @quiet = @{pick($profile, '1.4' => [], '1.6' => ['-o', 'no_lru_crawler,no_lru_maintainer'])};
     my ($server, $s) = serve($profile, @quiet);
     exchange($s, "debugtime 0\r\n", "OK\r\n");
+    debugtime($server, 'p'); # it moves by commands alone
 
     # relative
     exchanges($s, ["set a 0 100 1\r\n1\r\n", "STORED\r\n"], ["set b 0 0 1\r\n1\r\n", "STORED\r\n"]);

@@ -41,9 +41,11 @@ each_profile(sub ($profile) {
     {
         my $server = $start->(6, []);
         my $s = $server->connect;
+        debugtime($server, 'p');
         set_ok($s, "ifoo$_", 1) for 1 .. 10;
         is(mem_stats($s)->{curr_items}, 10, 'ten items that expire soon');
         debugtime($server, 3);
+        debugtime($server, 'r');
         soon { mem_stats($s)->{reclaimed} == 10 } 'they go in the background';
         is(mem_stats($s)->{curr_items}, 0, 'all of them');
 

@@ -141,8 +141,8 @@ each_profile(sub ($profile) {
             my $n = 0;
             while ($n < 3000) {
                 my $value = value_of($writer, $n);
-                put($c, "set w$writer.$n $n 0 " . length($value) . "\r\n$value\r\n", 5);
-                last if read_line($c, 5) ne "STORED\r\n";
+                put($c, "set w$writer.$n $n 0 " . length($value) . "\r\n$value\r\n");
+                last if read_line($c) ne "STORED\r\n";
                 $n++;
                 syswrite $in, 'r' if $n == 50;
             }

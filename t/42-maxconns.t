@@ -59,7 +59,7 @@ each_profile(sub ($profile) {
             next;
         }
         $refused = $line;
-        my ($rest, $closed) = read_until_eof($c, 5);
+        my ($rest, $closed) = read_until_eof($c);
         ok($closed, 'the refused connection is closed');
         is($rest, '', 'after one line');
         last;
@@ -71,7 +71,7 @@ each_profile(sub ($profile) {
     cmp_ok(scalar(@kept), '<=', 60, 'not more than -c');
     for (1 .. 50) {
         my $c = $server->connect;
-        read_until_eof($c, 5);
+        read_until_eof($c);
     }
     $st = mem_stats($s);
     has($st, 'rejected_connections', rejected_connections => ['>=', 51], accepting_conns => 1);

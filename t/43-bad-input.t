@@ -11,8 +11,8 @@ each_profile(sub ($profile) {
     my $closes = sub {
         my ($send, $name) = @_;
         my $c = $server->connect;
-        put($c, $send, 5);
-        my ($got, $closed) = read_until_eof($c, 10);
+        put($c, $send);
+        my ($got, $closed) = read_until_eof($c);
         ok($closed, "$name: closed") or diag('    got: ' . show($got));
         is($got, '', "$name: without a reply");
         exchange($s, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n", 'the next is served');
@@ -77,7 +77,7 @@ each_profile(sub ($profile) {
     $c = $server->connect;
     put($c, "x$binary", 5);
     shutdown $c, 1;
-    my ($got, $closed) = read_until_eof($c, 10);
+    my ($got, $closed) = read_until_eof($c);
     ok($closed, 'a program piped in ends with a closed connection');
     exchange($s, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n", 'the next is served');
 
@@ -96,7 +96,7 @@ each_profile(sub ($profile) {
         $send =~ s/watch/watc/g;
         put($c, $send, 5);
         shutdown $c, 1;
-        ($got, $closed) = read_until_eof($c, 10);
+        ($got, $closed) = read_until_eof($c);
         if (!$closed) {
             fail("random words, round $round: not closed");
             diag('    sent: ' . show($send));

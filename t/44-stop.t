@@ -23,8 +23,8 @@ each_profile(sub ($profile) {
                 my $state = 'ok';
                 while (1) {
                     my $batch = $i % 2 ? 20 : 1;
-                    put($c, "get k\r\n" x $batch, 10);
-                    my $got = read_bytes($c, $batch * length $one, 10);
+                    put($c, "get k\r\n" x $batch);
+                    my $got = read_bytes($c, $batch * length $one);
                     $whole += int(length($got) / length $one);
                     if (length($got) < $batch * length $one) {
                         $state = 'cut' if length($got) % length $one;

@@ -97,7 +97,7 @@ each_profile(sub ($profile) {
         for my $source (@sources) {
             send $source, $request->(7, "get a\r\n"), 0;
             my $got = '';
-            recv $source, $got, 2000, 0 if MCTest::wait_io($source, 0, 10);
+            recv $source, $got, 2000, 0 if MCTest::wait_io($source, 0, 60);
             $right++ if $got eq $request->(7, "END\r\n");
         }
         return $right;

@@ -21,8 +21,8 @@ sub post_surely($sock, $first, $last, $request) {
 }
 
 # id and payload of the next datagram, or nothing.
-sub hear($sock, $seconds = 20) {
-    my ($payload, $id) = udp_reply($sock, $seconds) or return 'nothing';
+sub hear($sock) {
+    my ($payload, $id) = udp_reply($sock) or return 'nothing';
     return "$id $payload";
 }
 

@@ -14,7 +14,7 @@ sub datagram($id, $payload, %opt) {
 
 # One datagram as [id, sequence, total, reserved, payload]; undef when none comes.
 sub receive($sock, $seconds = undef) {
-    return undef if !IO::Select->new($sock)->can_read($seconds // 20);
+    return undef if !IO::Select->new($sock)->can_read($seconds // 60);
     recv $sock, my $bytes, 65536, 0;
     return undef if !defined $bytes || length $bytes < 8;
     return [unpack('nnnn', $bytes), substr $bytes, 8];

@@ -14,8 +14,9 @@ sub port {
     die 'no free port';
 }
 
-my $has_default = IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'tcp', Listen => 1,
-    ReuseAddr => 1) && IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'udp');
+my $has_default = claim_port(11211)
+    && IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'tcp', Listen => 1, ReuseAddr => 1)
+    && IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'udp');
 
 # The rows: arguments, then TCP and UDP of 1.4 and of 1.6: a number, 'random' or 'off'.
 sub rows {

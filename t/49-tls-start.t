@@ -134,7 +134,7 @@ each_profile(sub ($profile) {
     }
     my $datagram = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$default", Proto => 'udp');
     $datagram->send("\0\1\0\0\0\1\0\0version\r\n");
-    MCTest::wait_io($datagram, 0, 20);
+    MCTest::wait_io($datagram, 0, 60);
     $datagram->recv(my $reply, 1400);
     is(substr($reply // '', 8), VERSION_REPLY($profile), 'UDP is plain');
     $server->stop;

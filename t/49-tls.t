@@ -132,7 +132,8 @@ each_profile(sub ($profile) {
     ok(all_have_left($server->control, $before, 3), 'three look whether the port is open');
     is(mem_stats($server->control)->{ssl_handshake_errors}, $errors, 'which is no error');
 
-    # Half a handshake: nobody waits for ever. Time moves by a command.
+    # Half a handshake: nobody waits for ever. Time moves by a command, and by nothing else.
+    debugtime($server, 'p');
     my @mute = map { raw($server) } 1 .. 3;
     put($mute[1], "\x16\x03\x01");
     my $talks = secure($server);
@@ -145,6 +146,7 @@ each_profile(sub ($profile) {
     expect_eof($_, '', 'after 12 seconds it is closed') for @mute;
     counter_becomes($server, 'ssl_handshake_errors', $errors + 3, 'and counted');
     expect_open($talks, 'not so who has finished it');
+    debugtime($server, 'r');
 
     # Garbage behind the handshake, past the client's own layer of TLS.
     my $dup = IO::Handle->new_from_fd(fileno $talks, '+<');

@@ -11,7 +11,7 @@ sub finish_order($socks, $want) {
     while (@left) {
         my $bits = '';
         vec($bits, fileno $socks->[$_], 1) = 1 for @left;
-        my $n = select(my $ready = $bits, undef, undef, 20);
+        my $n = select(my $ready = $bits, undef, undef, 60);
         last if $n <= 0;
         for my $i (@left) {
             next if !vec($ready, fileno $socks->[$i], 1);

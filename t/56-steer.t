@@ -227,7 +227,7 @@ each_profile(sub ($profile) {
     while (@many) {
         my $bits = '';
         vec($bits, fileno $_, 1) = 1 for @many;
-        last if select($bits, undef, undef, 20) <= 0;
+        last if select($bits, undef, undef, 60) <= 0;
         for my $c (grep { vec($bits, fileno $_, 1) } @many) {
             $answered++ if read_bytes($c, length VERSION_REPLY($profile)) eq VERSION_REPLY($profile);
         }

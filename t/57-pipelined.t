@@ -66,7 +66,7 @@ for my $args ([], ['--classes=off'], ['--qps-limit=200k']) {
         $sock->blocking(0);
         push @all, {sock => $sock, send => $send, sent => 0, expect => $expect, got => ''};
     }
-    my $end = time + 60;
+    my $end = time + 300;
     my $orders = 0;
     my $ordered_at = 0;
     while (time < $end && grep { length $_->{got} < length $_->{expect} } @all) {

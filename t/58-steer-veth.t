@@ -57,7 +57,7 @@ sub receive_on($cpu) {
 
 sub connect_to($server) {
     my $sock = IO::Socket::INET->new(PeerAddr => $SERVER_IP, PeerPort => $server->port,
-        Proto => 'tcp', Timeout => 20) or die "connect: $!";
+        Proto => 'tcp', Timeout => 60) or die "connect: $!";
     $sock->blocking(0);
     ${*$sock}{mctest_server} = $server;
     return $sock;

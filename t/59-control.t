@@ -138,7 +138,7 @@ for my $row ([undef, '', 'OK'], ['marked', '', 'no'], ['marked', ';control', 'OK
 sub udp($port, $line) {
     my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp') || die $@;
     send $u, pack('n4', 1, 0, 1, 0) . $line, 0;
-    return 'nothing' if !IO::Select->new($u)->can_read(20);
+    return 'nothing' if !IO::Select->new($u)->can_read(60);
     recv $u, my $got, 65_536, 0;
     return substr $got, 8;
 }

@@ -57,7 +57,7 @@ each_profile(sub ($profile) {
         # a batch now and then, whose first datagram has no reply
         send $u, pack('nnnn', $i, 0, 1, 0) . "get", 0 if $i % 10 == 0;
         send $u, pack('nnnn', $i, 0, 1, 0) . "get x\r\n", 0;
-        last if !IO::Select->new($u)->can_read(20);
+        last if !IO::Select->new($u)->can_read(60);
         recv $u, my $bytes, 65536, 0;
         $answered += substr($bytes, 8) eq "END\r\n";
     }
@@ -89,7 +89,7 @@ each_profile(sub ($profile) {
         $served / 64 + 2, 'and not among the served');
     for (1 .. 640) {
         send $u, pack('nnnn', 1, 0, 1, 0) . "get x\r\n", 0;
-        last if !IO::Select->new($u)->can_read(20);
+        last if !IO::Select->new($u)->can_read(60);
         recv $u, my $bytes, 65536, 0;
     }
     $l = mem_stats($server->control, 'latency');

@@ -42,7 +42,7 @@ sub flood($ending) {
         }
         if ($is_over) {
             my $some = IO::Select->new(map { $_->{sock} } grep { !$_->{is_done} } @clients);
-            last if $some->count && !$some->can_read(30);
+            last if $some->count && !$some->can_read(60);
         }
     }
     return @clients;

@@ -18,7 +18,7 @@ sub ask_udp {
     my ($sock) = @_;
     send $sock, pack('nnnn', 7, 0, 1, 0) . "get a\r\n", 0;
     return sub {
-        return 'nothing' if !IO::Select->new($sock)->can_read(20);
+        return 'nothing' if !IO::Select->new($sock)->can_read(60);
         recv $sock, my $bytes, 65536, 0;
         return substr $bytes, 8;
     };

@@ -14,7 +14,7 @@ sub ask($sock, $send, $datagrams = undef) {
     send $sock, pack('nnnn', 7, 0, 1, 0) . $send, 0;
     my $got = '';
     for (1 .. $datagrams // 1) {
-        return "$got...nothing" if !IO::Select->new($sock)->can_read(20);
+        return "$got...nothing" if !IO::Select->new($sock)->can_read(60);
         recv $sock, my $bytes, 65536, 0;
         $got .= substr $bytes, 8;
     }

@@ -309,7 +309,7 @@ for my $case (
     my ($name, $code, $message, @args) = @$case;
     my $port = fake_server($code);
     has(run_program({command => [$MCLOAD, '-s', "127.0.0.1:$port", '-r', '100', '-t', '0.1', @args],
-        timeout => 60}), "loading, $name: status 2, a line says so, no table", status => 2,
+        timeout => 120}), "loading, $name: status 2, a line says so, no table", status => 2,
         err => qr/^mcload: loading: [^\n]*$message[^\n]*\n\z/m, out => '');
 }
 

@@ -81,7 +81,7 @@ is(mcload('--workload=text:records=7;valuesize=9', '--workload=show:etc')->{out}
 
 # A file that can be read once.
 $run = run_program({command => ['sh', '-c', 'printf "valuesize = 9\n" | "$@"', 'sh',
-        $MCLOAD, @run, '--workload=/dev/stdin'], timeout => 60});
+        $MCLOAD, @run, '--workload=/dev/stdin'], timeout => 120});
 ran_ok($run, 'from a pipe');
 
 # ---- what is wrong with it -------------------------------------------------------------------

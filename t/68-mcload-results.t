@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # Results of mcload: confidence and intervals in them; merge adds them up without loss,
 # compare says whether they differ, plot draws them. Files that are no results are refused.
+use List::Util 'sum';
 use MCTest;
 use MCLoad;
 
@@ -13,15 +14,18 @@ my $at = $server->at;
 my $run = mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '1k', '-c', '2', '--json',
     "$dir/a.json", '--interval=0.2s');
 ended_ok($run, 'a run with intervals');
-my @rows = $run->{out} =~ /^interval +([\d.]+) +([\d.]+)/mg;
-is(scalar @rows, 6, 'three intervals of 0.2 s');
+# Those of 0.2 s, of which two are one where nobody looked in time.
+my @rows = $run->{out} =~ /^interval +([\d.]+) /mg;
+ok(@rows >= 1 && @rows <= 3, 'three intervals of 0.2 s: ' . @rows);
 has($run, 'the confidence of p95',
     out => qr{^p95 95% interval = >?[\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent}m,
     out => qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m);
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
 my $text = read_file("$dir/a.json");
-is(scalar(() = $text =~ /"length": /g), 3, 'the intervals are in the JSON');
+my @lengths = $text =~ /"length": ([\d.]+)/g;
+is(scalar @lengths, scalar @rows, 'the intervals are in the JSON');
+cmp_ok(abs(sum(@lengths) - 0.6), '<', 1e-6, '... and make up the window');
 my $one = json_of("$dir/a.json");
 ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
 # On a busy machine even the requests of this run may be too much alike to say so, or more than
@@ -294,7 +298,7 @@ PY
     is(scalar(() = read_file("$dir/p.svg") =~ /<polyline/g), 2, '... with two curves');
 
     # Runs of a scan are points of a curve; as curves they are named by their rates.
-    mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.2', '-c', '2', '--scan=300:600:300', '--json',
+    mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-c', '2', '--scan=300:600:300', '--json',
         "$dir/scan.json");
     my $scan = mcload('plot', "$dir/scan.json");
     like($scan->{out}, qr/requests a second/, 'a scan is plotted by load') or diag($scan->{err});
@@ -371,7 +375,7 @@ PY
 
     # Files may not grow beyond a few blocks.
     my $limited = run_program({command => ['sh', '-c', 'trap "" XFSZ; ulimit -f 1; exec "$@"', 'sh',
-            $MCLOAD, @short, '--json', "$dir/full.json"], timeout => 60});
+            $MCLOAD, @short, '--json', "$dir/full.json"], timeout => 120});
     is($limited->{status}, 2, 'a result that cannot be written');
     like($limited->{err}, qr/^mcload: cannot write \Q$dir\E\/full.json: File too large$/m, '... says so');
     ok(!-e "$dir/full.json", '... and leaves no part of it');

@@ -69,7 +69,7 @@ for my $at_end ("--hgrm=$dir/none/x", "--plot=$0/none", '--plot=', '--hgrm=') {
     my @classes = map { "--class=c$_:{qps=100}" } 1 .. 9; # more than a buffer of text
     my $program = $MCLOAD;
     my $gone = run_program({command => ['bash', '-c', '"$@" | true; echo "${PIPESTATUS[0]}"', 'bash', $program,
-        '-s', $at, '-r', 10, '-t', 0.5, @classes, "--json=$dir/gone.json"], timeout => 60});
+        '-s', $at, '-r', 10, '-t', 0.5, @classes, "--json=$dir/gone.json"], timeout => 120});
     is($gone->{out}, "2\n", 'a report that nobody reads');
     like($gone->{err}, qr/^mcload: cannot write the report: Broken pipe$/m, '... is an error');
     ok(json_of("$dir/gone.json"), '... and the JSON is whole');
@@ -91,7 +91,7 @@ sub interrupted {
     my $run;
     for my $seconds (1.5, 5, 20) {
         $run = run_program({command => ['timeout', '--foreground', '--preserve-status', '-s', 'INT', $seconds,
-            $MCLOAD, '-s', $at, '-r', 10, @args], timeout => 60});
+            $MCLOAD, '-s', $at, '-r', 10, @args], timeout => 120});
         last if $run->{status} != 130 && $run->{err} !~ /interrupted before the run/;
     }
     return $run;

@@ -51,7 +51,7 @@ sub stop_to_its_end {
 # ---- what is checked ---------------------------------------------------------------------
 
 my $run = mcload_json('-s', $at, '-r', '100', '-t', '0.5', '-q', '2000', '-c', '4');
-my $names = run_program({command => ['python3', '-c', <<'PY', $run->{file}], timeout => 60});
+my $names = run_program({command => ['python3', '-c', <<'PY', $run->{file}], timeout => 120});
 import json, sys
 d = json.load(open(sys.argv[1]))
 for c in d["checks"]:

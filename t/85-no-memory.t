@@ -72,7 +72,7 @@ sub life($first, $last, @args) {
             $s->blocking(0);
             put($s, "mn\r\n");
             my ($got, $is_closed) = (read_line($s), !defined MCTest::fill($s, 0));
-            $wrong = 'does not answer' if $got eq '' && !$is_closed && MCTest::fill($s, 20) // 1;
+            $wrong = 'does not answer' if $got eq '' && !$is_closed && MCTest::fill($s, 60) // 1;
         }
         kill 'TERM', $pid;
         wait_until($has_ended) or $wrong = 'does not end';
@@ -240,7 +240,7 @@ sub say_watch {
         my $s = $server->connect;
         roundtrip($s, "get watched$_\r\n") for 1 .. 3;
         next if $order !~ /watch/;
-        read_line($w, has_failed() ? 0.05 : 20) =~ /\A(?:ts=.* key=watched1 .*|skipped=.*)?\n?\z/
+        read_line($w, has_failed() ? 0.05 : 60) =~ /\A(?:ts=.* key=watched1 .*|skipped=.*)?\n?\z/
             or push @$bad, 'a strange line of the log';
     }
 }
@@ -251,7 +251,7 @@ sub say_udp {
     for my $send ("set udp 0 0 2\r\nhi\r\n", "get udp\r\n", "get " . join(' ', map { "u$_" } 1 .. 100) . "\r\n") {
         $u->send(pack('nnnn', 7, 0, 1, 0) . $send);
         # an answer that there was no memory for never comes; those before it have
-        next if !IO::Select->new($u)->can_read(has_failed() ? 0.05 : 20) && has_failed();
+        next if !IO::Select->new($u)->can_read(has_failed() ? 0.05 : 60) && has_failed();
         $u->recv(my $got, 65536);
         push @$bad, 'over UDP to ' . show(substr $send, 0, 30) . ': ' . show($got // '')
             if substr($got // '', 8) !~ /\A(?:STORED\r\n|VALUE udp 0 2\r\nhi\r\nEND\r\n|END\r\n|$NO_MEMORY)\z/;
@@ -325,7 +325,7 @@ sub stop_quietly($server) {
     delete $server->{control};
     return -1 if !$server->{pid};
     kill 'TERM', $server->{pid};
-    my $status = $server->_reap(40);
+    my $status = $server->_reap(120);
     $server->_kill if !defined $status;
     $server->{pid} = 0;
     return $status // -1;

@@ -57,7 +57,7 @@ sub converse_binary($s, $name) {
 sub udp_get($server) {
     my $u = $server->udp;
     $u->send(pack('n4', 5, 0, 1, 0) . "get a\r\n");
-    return '' if !IO::Select->new($u)->can_read(20);
+    return '' if !IO::Select->new($u)->can_read(60);
     $u->recv(my $got, 2000);
     return $got;
 }

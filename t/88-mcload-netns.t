@@ -72,7 +72,7 @@ sub start_at($last, @args) {
 
 my $server = serve('-l', $LEADER, '-p', '-1', {listen => 0});
 my $at = "$LEADER:" . $server->port;
-my $control = IO::Socket::INET->new(PeerAddr => $at, Proto => 'tcp', Timeout => 20) or die;
+my $control = IO::Socket::INET->new(PeerAddr => $at, Proto => 'tcp', Timeout => 60) or die;
 $control->blocking(0);
 ${*$control}{mctest_server} = $server;
 
@@ -127,7 +127,7 @@ refused('another port', $agents[1], qr/refuses: \Q$LEADER\E:1 is outside what th
 # and what it says until it hears it is read: to close over unread bytes would reset its connection.
 sub pass_on($listener, $agent, $twice) {
     my $leader = $listener->accept or die "accept: $!";
-    my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 20) or die "connect: $!";
+    my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 60) or die "connect: $!";
     my $select = IO::Select->new($leader, $there);
     my ($all, $waiting, $frames, $has_ended) = ('', '', 0, 0);
     until ($has_ended) {
@@ -159,10 +159,10 @@ sub run_between($agent, $twice) {
         $SIG{PIPE} = 'IGNORE';
         my $all = pass_on($listener, $agent, $twice);
         # A whole connection once more: the agent's nonce is another one.
-        my $again = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 20) or die;
+        my $again = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 60) or die;
         syswrite $again, $all;
         my $said = '';
-        while (IO::Select->new($again)->can_read(30) && sysread $again, my $bytes, 65536) {
+        while (IO::Select->new($again)->can_read(60) && sysread $again, my $bytes, 65536) {
             $said .= $bytes;
         }
         POSIX::_exit($said =~ /that is not its key/ ? 0 : 1);

@@ -70,12 +70,12 @@ sub run_between($role, @change) {
     my $pid = in_child(sub {
         $SIG{PIPE} = 'IGNORE';
         my $leader = $listener->accept or die;
-        my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 20) or die;
+        my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 60) or die;
         pass_on($leader, $there, @change);
     });
     close $listener;
-    my $run = run_program({command => [$MCLOAD, '-v', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
-        : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args], timeout => 60});
+    my $run = run_program({command => [$MCLOAD, '-v', '--timeout=60', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
+        : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args], timeout => 120});
     waitpid $pid, 0;
     return ($run, $name);
 }

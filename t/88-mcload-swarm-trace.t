@@ -154,8 +154,8 @@ for my $put (sub { symlink "$dir/traces-too/day", $_[0] }, sub { POSIX::mkfifo($
         $put->("$traces/swapped") or POSIX::_exit(1);
     });
     # Once: the next time it is another file.
-    $run = run_program({command => [$MCLOAD, '-s', $at, '-a', $slow, '-l', 0, '-t', 3,
-        '--class=a:{trace=swapped trace-time=rate}', '--class=b:{qps=100 records=1000 valuesize=1000}'], timeout => 60});
+    $run = run_program({command => [$MCLOAD, '--timeout=60', '-s', $at, '-a', $slow, '-l', 0, '-t', 3,
+        '--class=a:{trace=swapped trace-time=rate}', '--class=b:{qps=100 records=1000 valuesize=1000}'], timeout => 120});
     waitpid $pid, 0;
     is($?, 0, 'another file is there');
     isnt($run->{status}, 2, '... and the run goes on') or diag($run->{err});

@@ -135,7 +135,7 @@ is($run->{status}, 1, 'without a key an agent listens on loopback only');
 sub read_frame($s) {
     my $bytes = '';
     while (length $bytes < 4 || length $bytes < 4 + unpack 'N', $bytes) {
-        IO::Select->new($s)->can_read(30) or return;
+        IO::Select->new($s)->can_read(60) or return;
         sysread $s, $bytes, (length $bytes < 4 ? 4 : 4 + unpack('N', $bytes)) - length $bytes,
             length $bytes or return;
     }
@@ -148,7 +148,7 @@ sub read_frame($s) {
 sub greet($agent) {
     my ($shape, $hello);
     for (1, 2) {
-        my $s = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 30) or die "connect: $!";
+        my $s = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 60) or die "connect: $!";
         my $mine = frame(1, 0, 0, field(1, 'mcload swarm'), number(2, 2), number(3, 0),
             field(5, $shape // "\0" x 8), number(6, 1), field(4, 'n' x 32));
         syswrite $s, $mine;
@@ -187,15 +187,16 @@ close $s;
 # The dead man: configured, running flat out, and then silent.
 ($s, $session) = greet($agents[0]);
 is(read_frame($s)->{type}, 3, 'the agent is free again');
+my $unled = mem_stats($server->control);
 syswrite $s, frame(6, $session, 1, number(11, 0), number(12, 1), field(10, "--server=$at"),
     field(10, '--noload'), field(10, '--records=1000'));
 is(read_frame($s)->{type}, 7, 'it is ready');
 syswrite $s, frame(11, $session, 2, number(19, 0), number(20, 600e9), number(21, 0), number(22, 0),
     field(23, pack 'Q>', 200), number(35, 100e6));
 is(read_frame($s)->{type}, 12, 'it reports');
-my $idle = mem_stats($server->control)->{curr_connections};
 while (read_frame($s)) { }
-soon { mem_stats($server->control)->{curr_connections} < $idle }
+cmp_ok(mem_stats($server->control)->{total_connections}, '>', $unled->{total_connections}, 'it has connected');
+soon { mem_stats($server->control)->{curr_connections} <= $unled->{curr_connections} }
     'without a word from its leader it closes its connections';
 close $s;
 

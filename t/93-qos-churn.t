@@ -62,7 +62,7 @@ sub client($server, $first, $in, $out) {
     syswrite $out, 'r';
     my ($batches, $is_over, $wrong) = (0, 0, '');
     my @open = @conns;
-    my $end = time + 60;
+    my $end = time + 600;
     while (@open && !$wrong) {
         my ($read, $write) = ('', '');
         vec($read, fileno $in, 1) = 1 if !$is_over;

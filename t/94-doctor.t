@@ -58,7 +58,7 @@ SKIP: {
     my $user = run_program({command => [$^X, '-e',
         'open my $p, "<", shift or die $!; use Fcntl; fcntl $p, F_SETFD, 0; $( = $) = "65534 65534"; '
         . '$< = $> = 65534; exec { "/proc/self/fd/" . fileno $p } "memcached", @ARGV or die $!',
-        $binary[-1], '--doctor=json'], timeout => 60});
+        $binary[-1], '--doctor=json'], timeout => 120});
     ok($user->{status} == 0 || $user->{status} == 1, 'an ordinary user: exits 0 or 1') or diag(explain($user));
     is($user->{err}, '', '... nothing on stderr');
     ok(eval { decode_json($user->{out}) }, '... JSON');

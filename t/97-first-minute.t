@@ -55,10 +55,13 @@ sub port_of($said) {
 }
 
 sub is_served($port) {
-    return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 5);
+    return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 60);
 }
 
 # ---- quickstart ---------------------------------------------------------------------------------
+
+# It takes the port of old when that is free: not while a test of that port is between two servers.
+wait_until(sub { claim_port(11211) });
 
 {
     my $ran = script('quickstart', '--build', $build, '--seconds', 1);

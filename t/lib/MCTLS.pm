@@ -95,7 +95,7 @@ sub tls_upgrade($sock, %ssl) {
     local $SIG{PIPE} = 'IGNORE';
     require IO::Socket::SSL;
     $sock->blocking(1);
-    my %all = (SSL_ca_file => certificates() . '/ca.pem', SSL_verifycn_scheme => 'none', Timeout => 20,
+    my %all = (SSL_ca_file => certificates() . '/ca.pem', SSL_verifycn_scheme => 'none', Timeout => 60,
         %ssl);
     IO::Socket::SSL->start_SSL($sock, %all) or return undef;
     $sock->blocking(0);

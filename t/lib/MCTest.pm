@@ -36,7 +36,7 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     start_server serve run_program server_binary is_ours is_quiet profiles each_profile pick in_child
     has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
-    roundtrip show free_port free_ports wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
+    roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
     read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
     VERSION_REPLY @AS_ROOT
 ));
@@ -183,6 +183,13 @@ sub in_child($code) {
     return $pid if $pid;
     $code->();
     POSIX::_exit(0);
+}
+
+# True for one test at a time: the port is this process's from now on, if nobody else listens there.
+sub claim_port($port) {
+    my $claim = IO::Socket::UNIX->new(Local => "\0mctest-port-$port", Listen => 1) or return 0;
+    push @claims, $claim;
+    return 1;
 }
 
 sub free_port { return free_ports(1); }
@@ -736,7 +743,7 @@ sub udp_request($sock, $request, $id = 1) {
 }
 
 # The payload of the next one, and its id; nothing when none comes.
-sub udp_reply($sock, $seconds = 20) {
+sub udp_reply($sock, $seconds = $TIMEOUT) {
     return if !IO::Select->new($sock)->can_read($seconds);
     recv $sock, my $bytes, 65536, 0;
     my ($payload, $id) = (substr($bytes, 8), unpack 'n', $bytes);
