@@ -163,7 +163,7 @@ try_drawn(const struct output *out)
         is_good = try_file(out, name);
     }
     if (is_good && out->o->plot != NULL && (is_good = make_folder(out, out->o->plot))) {
-        snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(PLOT_CDF));
+        snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kinds[PLOT_CDF]);
         is_good = try_file(out, name);
     }
     return is_good;
@@ -283,7 +283,7 @@ as_saved(const struct result *r, const char *name)
         .censored = result_censored(&r->total),
     };
     for (unsigned at = 0; at < SAVED_AT; at++) {
-        run.at[at] = point_of(r, saved_percentiles[at].share);
+        run.at[at] = point_of(r, saved_shares[at]);
     }
     unsigned rows = r->series != NULL ? r->series->rows_len : 0;
     run.rows = alloc_zeroed(rows, sizeof *run.rows);
@@ -305,7 +305,7 @@ draw(const struct output *out, const struct saved *runs, enum plot_kind kind)
 {
     char name[NAME_MAX_LEN];
     struct plot plot = {.kind = kind, .groups = runs, .groups_len = 1};
-    snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(kind));
+    snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kinds[kind]);
     FILE *f = fopen(name, "w");
     if (f == NULL) {
         return fail(out, name);

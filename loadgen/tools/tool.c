@@ -21,9 +21,8 @@ struct tool {
     unsigned files_len;
     const char *output; /* NULL: stdout */
     const char *title;
-    const char *class; /* NULL: all of a run */
-    enum plot_kind kind;
-    bool has_kind;
+    const char *class;   /* NULL: all of a run */
+    enum plot_kind kind; /* PLOT_KINDS: by what is to be seen */
     enum saved_at at;
     bool in_turn;
     struct trace_conf trace;
@@ -42,31 +41,6 @@ take_file(void *conf, const char *text)
     return NULL;
 }
 
-static const char *
-call_kind(void *conf, const char *text)
-{
-    struct tool *t = conf;
-    t->has_kind = true;
-    for (t->kind = 0; t->kind < PLOT_KINDS; t->kind++) {
-        if (strcmp(text, plot_kind_name(t->kind)) == 0) {
-            return NULL;
-        }
-    }
-    return "a plot is of kind cdf, load, time or bars";
-}
-
-static const char *
-call_percentile(void *conf, const char *text)
-{
-    struct tool *t = conf;
-    for (t->at = 0; t->at < SAVED_AT; t->at++) {
-        if (strcmp(text, saved_percentiles[t->at].name) == 0) {
-            return NULL;
-        }
-    }
-    return "the percentile is p50, p95, p99 or p99.9";
-}
-
 #define AT(field) .offset = offsetof(struct tool, field)
 #define HELP_ROW                                                                         \
     {                                                                                    \
@@ -76,13 +50,15 @@ call_percentile(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt plot_rows[] = {
-    {.letter = 'k', .name = "kind", .kind = OPT_CALL, .call = call_kind,
-     .arg = "cdf|load|time|bars",
+    {.letter = 'k', .name = "kind", .kind = OPT_CHOICE, AT(kind),
+     OPT_CHOICES(plot_kinds), .arg = "cdf|load|time|bars",
+     .error = "a plot is of kind cdf, load, time or bars",
      .help = "latency by percentile, by rate, over time, side by side (cdf; of a scan load)"},
     {.letter = 'o', .name = "output", .kind = OPT_TEXT, AT(output), .arg = "FILE",
      .help = "where to write the SVG (stdout)"},
     {.name = "title", .kind = OPT_TEXT, AT(title), .arg = "TEXT", .help = "above the plot"},
-    {.name = "percentile", .kind = OPT_CALL, .call = call_percentile, .arg = "pN",
+    {.name = "percentile", .kind = OPT_CHOICE, AT(at), OPT_CHOICES(saved_names),
+     .arg = "pN", .error = "the percentile is p50, p95, p99 or p99.9",
      .help = "bars, and load with several curves (p99)"},
     {.name = "class", .kind = OPT_TEXT, AT(class), .arg = "NAME",
      .help = "only this class of each result (all)"},
@@ -145,12 +121,12 @@ read_group(struct saved *group, const char *word, const char *class, char *err)
 static enum plot_kind
 kind_of(const struct tool *t, const struct saved *groups)
 {
-    for (unsigned i = 0; i < t->files_len && !t->has_kind; i++) {
+    for (unsigned i = 0; i < t->files_len && t->kind == PLOT_KINDS; i++) {
         if (groups[i].is_scan) {
             return PLOT_LOAD;
         }
     }
-    return t->kind;
+    return t->kind < PLOT_KINDS ? t->kind : PLOT_CDF;
 }
 
 static enum tool_status
@@ -267,7 +243,7 @@ tool_is(const char *name)
 enum tool_status
 tool_run(int argc, char **argv, FILE *out, FILE *err)
 {
-    struct tool t = {.out = out, .err = err, .at = SAVED_P99};
+    struct tool t = {.out = out, .err = err, .kind = PLOT_KINDS, .at = SAVED_P99};
     for (size_t i = 0; i < TOOLS; i++) {
         if (strcmp(argv[0], tools[i].name) != 0) {
             continue;
