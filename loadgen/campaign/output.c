@@ -255,19 +255,16 @@ write_hgrm(const struct output *out, const struct result *r, const char *class_n
 static struct saved_point
 point_of(const struct result *r, double share)
 {
-    const struct hist *h = r->all[FROM_INTENDED], *waits = r->total.waits;
-    uint64_t censored = result_censored(&r->total);
-    struct quantile q = result_quantile(h, waits, censored, share);
-    struct saved_point p = {
-        .is_measured = !q.is_bound && hist_count(h) > 0,
-        .value = (double)q.ns,
-    };
     struct ci ci = r->series != NULL ? series_ci(r->series, share) : (struct ci){0};
-    struct quantile high = result_quantile(h, waits, censored, ci.high);
-    p.has_interval = ci.is_known;
-    p.low = (double)result_quantile(h, waits, censored, ci.low).ns;
-    p.high = ci.high < 1 && !high.is_bound ? (double)high.ns : INFINITY;
-    return p;
+    struct quantile q = result_at(r, FROM_INTENDED, share);
+    struct quantile high = result_at(r, FROM_INTENDED, ci.high);
+    return (struct saved_point){
+        .is_measured = !q.is_bound && hist_count(r->all[FROM_INTENDED]) > 0,
+        .value = (double)q.ns,
+        .has_interval = ci.is_known,
+        .low = (double)result_at(r, FROM_INTENDED, ci.low).ns,
+        .high = ci.high < 1 && !high.is_bound ? (double)high.ns : INFINITY,
+    };
 }
 
 /* As it would be read back; its histogram is the result's. */
