@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/options/group.h"
 
 #define FILE_MAX 65536
@@ -46,17 +47,17 @@ free_entry(struct models_entry *e)
 static struct models_entry *
 read_entry(const char *word, FILE *err)
 {
-    size_t len, head = strlen(MODEL_TEXT);
-    bool is_text = strncmp(word, MODEL_TEXT, head) == 0;
-    char *text = is_text ? alloc_text(word + head) : read_file(word, &len, err);
+    size_t len;
+    const char *told = part_after(word, MODEL_TEXT);
+    char *text = told != NULL ? alloc_text(told) : read_file(word, &len, err);
     if (text == NULL) {
         return NULL;
     }
-    len = is_text ? strlen(text) : len;
+    len = told != NULL ? strlen(text) : len;
     struct models_entry *e = alloc_zeroed(1, sizeof *e);
     e->text = text;
     e->word = alloc_text(word);
-    e->model.name = is_text ? "text" : e->word;
+    e->model.name = told != NULL ? "text" : e->word;
     unsigned line;
     const char *wrong = model_parse(&e->model, e->lines, text, len, &line);
     if (wrong != NULL) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "loadgen/work/workload.h"
 
 #define RECORDS_MAX 1e12
@@ -68,17 +69,11 @@ parse_ratio(void *field, const char *text)
 static const char *
 call_on_miss(void *conf, const char *text)
 {
-    static const char after[] = "set-after:", lease[] = "lease";
     struct lclass *c = conf;
-    const char *law = NULL;
+    const char *law = strcmp(text, "lease") == 0 ? "0" : part_after(text, "lease:");
     c->on_miss = text;
-    c->leases = strncmp(text, lease, sizeof lease - 1) == 0 &&
-                (text[sizeof lease - 1] == '\0' || text[sizeof lease - 1] == ':');
-    if (c->leases) {
-        law = text[sizeof lease - 1] == ':' ? text + sizeof lease : "0";
-    } else if (strncmp(text, after, sizeof after - 1) == 0) {
-        law = text + sizeof after - 1;
-    }
+    c->leases = law != NULL;
+    law = c->leases ? law : part_after(text, "set-after:");
     c->defers = law != NULL;
     c->fills = c->defers || strcmp(text, "set") == 0;
     if (!c->fills && strcmp(text, "ignore") != 0) {
@@ -91,11 +86,11 @@ call_on_miss(void *conf, const char *text)
 static const char *
 call_workload(void *conf, const char *text)
 {
-    static const char show[] = "show:";
     struct lclass *c = conf;
+    const char *shown = part_after(text, "show:");
     c->wants_models = strcmp(text, "help") == 0;
-    c->shows_model = strncmp(text, show, sizeof show - 1) == 0;
-    c->workload = c->wants_models ? NULL : c->shows_model ? text + sizeof show - 1 : text;
+    c->shows_model = shown != NULL;
+    c->workload = c->wants_models ? NULL : c->shows_model ? shown : text;
     return NULL; /* what it names is looked for when all options are known */
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
 
@@ -64,7 +65,6 @@ look(void *arg, const struct run *run, nsec_t now)
 static void
 take_error(struct job *j)
 {
-    static const char program[] = "mcload: ";
     fflush(j->said);
     size_t len = j->said_len;
     while (len > 0 && j->said_text[len - 1] == '\n') {
@@ -72,10 +72,8 @@ take_error(struct job *j)
     }
     const char *line = strrchr(j->said_text, '\n');
     line = line != NULL ? line + 1 : j->said_text;
-    if (strncmp(line, program, sizeof program - 1) == 0) {
-        line += sizeof program - 1;
-    }
-    snprintf(j->err, sizeof j->err, "%s", line);
+    const char *said = part_after(line, "mcload: ");
+    snprintf(j->err, sizeof j->err, "%s", said != NULL ? said : line);
 }
 
 /* ---- observing ------------------------------------------------------------------------- */
