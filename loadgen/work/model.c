@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/opt_name.h"
+
 #define BLANKS " \t\r"
 #define ENDS "\n;"
 #define ERR_MAX 160
@@ -138,14 +140,9 @@ static enum model_field
 find_field(const char *name, size_t len)
 {
     unsigned i = 0;
-    for (bool is = false; i < MODEL_FIELDS; i++) {
-        is = strlen(names[i]) == len;
-        for (size_t at = 0; is && at < len; at++) {
-            is = names[i][at] == (name[at] == '_' ? '-' : name[at]);
-        }
-        if (is) {
-            break;
-        }
+    while (i < MODEL_FIELDS &&
+           (strlen(names[i]) != len || !opt_begins_with(names[i], name, len))) {
+        i++;
     }
     return (enum model_field)i;
 }
