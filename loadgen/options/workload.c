@@ -10,6 +10,7 @@
 
 #include "base/num.h"
 #include "base/part.h"
+#include "loadgen/wire/request.h"
 #include "loadgen/work/workload.h"
 
 #define RECORDS_MAX 1e12
@@ -251,25 +252,12 @@ workload_conf_of(const struct lclass *c)
 static const char *
 check_codec(const struct lclass *c)
 {
-    static const unsigned needed[MIX_VERBS] = {
-        [MIX_GET] = CODEC_BIT(CODEC_GET),
-        [MIX_GETS] = CODEC_BIT(CODEC_GETS),
-        [MIX_SET] = CODEC_BIT(CODEC_SET),
-        [MIX_ADD] = CODEC_BIT(CODEC_ADD),
-        [MIX_CAS] = CODEC_BIT(CODEC_GETS) | CODEC_BIT(CODEC_CAS),
-        [MIX_DELETE] = CODEC_BIT(CODEC_DELETE),
-        [MIX_TOUCH] = CODEC_BIT(CODEC_TOUCH),
-        [MIX_INCR] = CODEC_BIT(CODEC_INCR),
-        [MIX_INSERT] = CODEC_BIT(CODEC_SET),
-        [MIX_SCAN] = CODEC_BIT(CODEC_GET),
-        [MIX_RMW] = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET),
-    };
     unsigned all = c->fills ? CODEC_BIT(CODEC_SET) : 0;
     if (c->leases && !c->codec->has_leases) {
         return "--on-miss=lease needs --protocol=meta: other protocols have no leases";
     }
     for (unsigned verb = 0; verb < MIX_VERBS; verb++) {
-        all |= mix_share(&c->mix, verb) > 0 ? needed[verb] : 0;
+        all |= mix_share(&c->mix, verb) > 0 ? request_needs(request_of_mix[verb]) : 0;
     }
     if ((all & ~c->codec->verbs) != 0) {
         return "the protocol has no words for what is to be asked for";
