@@ -4,9 +4,7 @@
 #include "loadgen/swarm/agent/job.h"
 
 #include <math.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/part.h"
@@ -16,21 +14,13 @@
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
 
 static void
-wake(struct job *j)
-{
-    uint64_t one = 1;
-    ssize_t n = write(j->wake_fd, &one, sizeof one);
-    must(n == sizeof one);
-}
-
-static void
 change(struct job *j, enum job_state state)
 {
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
     j->state = state;
     PTHREAD_OK(pthread_cond_broadcast(&j->changed));
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
-    wake(j);
+    mbox_wake(&j->wake);
 }
 
 static bool
@@ -57,7 +47,7 @@ look(void *arg, const struct run *run, nsec_t now)
     j->interval = interval_number(now - window->start, window->end - window->start,
                                   j->spec.tick_length);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
-    wake(j);
+    mbox_wake(&j->wake);
     return !is_stopped(j);
 }
 
@@ -91,7 +81,7 @@ tell_samples(struct job *j)
     }
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     if (has_new) {
-        wake(j);
+        mbox_wake(&j->wake);
     }
 }
 
@@ -200,9 +190,9 @@ job_init(struct job *j)
     *j = (struct job){.state = JOB_NEW};
     PTHREAD_OK(pthread_mutex_init(&j->mutex, NULL));
     PTHREAD_OK(pthread_cond_init(&j->changed, NULL));
-    j->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    must(mbox_init(&j->wake));
     j->said = open_memstream(&j->said_text, &j->said_len);
-    must(j->wake_fd != -1 && j->said != NULL);
+    must(j->said != NULL);
 }
 
 bool

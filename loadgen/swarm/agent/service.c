@@ -315,9 +315,7 @@ static void
 on_job(struct service *s)
 {
     static enum job_state reported = JOB_NEW;
-    uint64_t count;
-    while (read(s->job.wake_fd, &count, sizeof count) > 0) {
-    }
+    mbox_clear(&s->job.wake);
     enum job_state state = job_state(&s->job);
     if (state == JOB_IDLE && reported == JOB_NEW) {
         struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
@@ -368,7 +366,7 @@ look_after(struct service *s)
 {
     struct pollfd fds[] = {
         {.fd = s->chan.fd, .events = chan_events(&s->chan)},
-        {.fd = s->job.wake_fd, .events = POLLIN},
+        {.fd = s->job.wake.fd, .events = POLLIN},
         {.fd = s->signal_fd, .events = POLLIN},
     };
     nsec_t before = clock_now();
