@@ -32,15 +32,7 @@ call_getcount(void *conf, const char *text)
                : wrong;
 }
 
-static const char *
-call_value_size_per(void *conf, const char *text)
-{
-    struct lclass *c = conf;
-    c->sizes_per_set = strcmp(text, "set") == 0;
-    return c->sizes_per_set || strcmp(text, "key") == 0
-               ? NULL
-               : "values are sized per key or per set";
-}
+static const char *const sized_per[] = {"key", "set"};
 
 static const char *
 parse_update(void *field, const char *text)
@@ -161,7 +153,9 @@ static const struct opt rows[] = {
     SHARE_ROW("one-hit", one_hit, "share of keys that one request alone has (0)"),
     {.name = "churn", SCOPE(SHARED), KIND(DOUBLE), OF_CLASS(churn), .min = 0,
      .max = CHURN_MAX, .arg = "N", .help = "records a second that new ones replace (0)"},
-    {.name = "value-size-per", SCOPE(SHARED), CALL(call_value_size_per), .arg = "key|set",
+    {.name = "value-size-per", SCOPE(SHARED), KIND(CHOICE), OF_CLASS(sizes_per_set),
+     OPT_CHOICES(sized_per), .arg = "key|set",
+     .error = "values are sized per key or per set",
      .help = "what has a length of its own: a key or each set (key)"},
     {.name = "popularity", SCOPE(SHARED), PARSE(popularity_parse), OF_CLASS(popularity),
      .arg = "LAW",

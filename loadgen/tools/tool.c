@@ -71,8 +71,8 @@ static const struct opt convert_rows[] = {
     {.name = "trace-format", .kind = OPT_PARSE, .call = trace_format_parse, AT(trace),
      .arg = "twitter|cachelib|csv:COLUMNS|binary",
      .help = "what the lines are (auto: as they begin)"},
-    {.name = "trace-bad", .kind = OPT_PARSE, .call = trace_bad_parse,
-     AT(trace.skips_bad), .arg = "error|skip",
+    {.name = "trace-bad", .kind = OPT_CHOICE, AT(trace.skips_bad),
+     OPT_CHOICES(trace_bads), .arg = "error|skip", .error = TRACE_BAD_WRONG,
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
     HELP_ROW,
 };

@@ -57,15 +57,7 @@ trace_format_parse(void *trace_conf, const char *text)
     return "the format of a trace is auto, twitter, cachelib, csv:COLUMNS or binary";
 }
 
-const char *
-trace_bad_parse(void *skips_bad, const char *text)
-{
-    bool *skips = skips_bad;
-    *skips = strcmp(text, "skip") == 0;
-    return *skips || strcmp(text, "error") == 0
-               ? NULL
-               : "lines that make no sense are an error (error) or passed over (skip)";
-}
+const char *const trace_bads[TRACE_BADS] = {"error", "skip"};
 
 static void
 print_note(const char *path, uint64_t count, const char *what, const char *name,
