@@ -59,7 +59,7 @@ read_entry(const char *word, FILE *err)
     e->word = alloc_text(word);
     e->model.name = told != NULL ? "text" : e->word;
     unsigned line;
-    const char *wrong = model_parse(&e->model, e->lines, text, len, &line);
+    const char *wrong = model_parse(&e->model, text, len, &line);
     if (wrong != NULL) {
         fprintf(err, "mcload: %s:%u: %s (--workload)\n", e->model.name, line, wrong);
         free_entry(e);
@@ -109,17 +109,6 @@ models_fini(struct models *all)
 
 /* ---- applying -------------------------------------------------------------------------- */
 
-static const struct models_entry *
-entry_of(const struct models *all, const struct model *m)
-{
-    for (unsigned i = 0; i < all->count; i++) {
-        if (&all->entries[i]->model == m) {
-            return all->entries[i];
-        }
-    }
-    return NULL;
-}
-
 /* As "--NAME VALUE" on a command line would; complaints begin with the place. */
 static bool
 apply_field(struct lclass *c, enum model_field field, const char *text, char *place,
@@ -135,18 +124,18 @@ apply_field(struct lclass *c, enum model_field field, const char *text, char *pl
 }
 
 bool
-models_apply(const struct models *all, const struct model *m, struct lclass *c, FILE *err)
+models_apply(const struct model *m, struct lclass *c, FILE *err)
 {
-    const struct models_entry *own = entry_of(all, m);
-    bool is_good = true;
+    bool is_good = true, has_lines = false;
     for (unsigned i = 0; is_good && i < MODEL_FIELDS; i++) {
         char place[PROGRAM_MAX] = "mcload";
-        if (own != NULL) {
-            snprintf(place, sizeof place, "mcload: %s:%u", m->name, own->lines[i]);
+        if (m->lines[i] > 0) {
+            snprintf(place, sizeof place, "mcload: %s:%u", m->name, m->lines[i]);
+            has_lines = true;
         }
         is_good = m->texts[i] == NULL ||
                   apply_field(c, (enum model_field)i, m->texts[i], place, err);
     }
-    must(is_good || own != NULL); /* a test goes through the table of those with a name */
+    must(is_good || has_lines); /* a test goes through the table of those with a name */
     return is_good;
 }

@@ -167,22 +167,10 @@ with_groups(const struct tool *t,
 }
 
 static enum tool_status
-run_plot(const struct tool *t)
-{
-    return with_groups(t, write_plot);
-}
-
-static enum tool_status
 write_comparison(const struct tool *t, const struct saved *groups)
 {
     compare_print(&groups[0], &groups[1], t->out);
     return TOOL_DONE;
-}
-
-static enum tool_status
-run_compare(const struct tool *t)
-{
-    return with_groups(t, write_comparison);
 }
 
 static enum tool_status
@@ -216,16 +204,18 @@ static const struct {
     const char *needs; /* the sentence for less or more of them */
     const struct opt *rows;
     size_t rows_len;
-    enum tool_status (*run)(const struct tool *t);
+    enum tool_status (*use)(const struct tool *t, const struct saved *groups);
+    enum tool_status (*run)(const struct tool *t); /* of those that use no groups */
 } tools[] = {
     {"plot", "plot [options] A.json[,A2.json...] ...", 1, FILES_MAX,
-     "plot needs results (JSON files)", ROWS(plot_rows), run_plot},
+     "plot needs results (JSON files)", ROWS(plot_rows), write_plot, NULL},
     {"compare", "compare A.json[,A2.json...] B.json[,B2.json...]", 2, 2,
-     "compare needs two results: A.json B.json", ROWS(compare_rows), run_compare},
+     "compare needs two results: A.json B.json", ROWS(compare_rows), write_comparison,
+     NULL},
     {"convert", "convert [options] trace IN OUT[.zst]", 3, 3, CONVERT_NEEDS,
-     ROWS(convert_rows), run_convert},
+     ROWS(convert_rows), NULL, run_convert},
     {"merge", "merge [options] A.json B.json ...", 1, FILES_MAX,
-     "merge needs results (JSON files)", ROWS(merge_rows), run_merge},
+     "merge needs results (JSON files)", ROWS(merge_rows), NULL, run_merge},
 };
 #define TOOLS (sizeof tools / sizeof tools[0])
 
@@ -268,7 +258,7 @@ tool_run(int argc, char **argv, FILE *out, FILE *err)
             return fail(&t, TOOL_UNREADABLE,
                         "results cannot be read: built without jansson");
         }
-        return tools[i].run(&t);
+        return tools[i].use != NULL ? with_groups(&t, tools[i].use) : tools[i].run(&t);
     }
     unreachable();
 }
