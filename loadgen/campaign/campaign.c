@@ -49,10 +49,7 @@ run_one(struct campaign *c, const struct run_spec *spec, struct result *result)
 static double
 qps_of(const struct result *r)
 {
-    const struct counters *t = &r->total;
-    return result_ratio((double)ctr_get(&t->done[COUNTERS_READ]) +
-                            (double)ctr_get(&t->done[COUNTERS_UPDATE]),
-                        r->elapsed_s);
+    return result_ratio((double)counters_done(&r->total), r->elapsed_s);
 }
 
 static enum exit_status
@@ -169,12 +166,10 @@ widen(double range[2], double value, bool is_first)
 static void
 spread_add(struct spread *s, const struct result *r)
 {
-    uint64_t censored = result_censored(&r->total);
-    const struct hist *all = r->all[FROM_INTENDED], *waits = r->total.waits;
     bool is_first = s->runs == 0;
     widen(s->qps, qps_of(r), is_first);
-    widen(s->p50, (double)result_quantile(all, waits, censored, .5).ns / 1e3, is_first);
-    widen(s->p99, (double)result_quantile(all, waits, censored, .99).ns / 1e3, is_first);
+    widen(s->p50, (double)result_at(r, FROM_INTENDED, .5).ns / 1e3, is_first);
+    widen(s->p99, (double)result_at(r, FROM_INTENDED, .99).ns / 1e3, is_first);
     s->runs++;
     s->invalid += r->is_valid ? 0 : 1;
 }

@@ -96,8 +96,7 @@ achieved(const struct result *r, const struct lclass *c, unsigned servers)
 {
     const struct counters *t = &r->total;
     double offered = (double)ctr_get(&t->offered);
-    double done = (double)ctr_get(&t->done[COUNTERS_READ]) +
-                  (double)ctr_get(&t->done[COUNTERS_UPDATE]);
+    double done = (double)counters_done(t);
     double on_the_way = (double)(c->threads * c->connections * c->depth) * servers;
     double good = (double)ctr_get(&t->good);
     return !r->is_open ? 1 : result_ratio(fmin(good, done + on_the_way), offered);
@@ -138,14 +137,11 @@ outcome_of_run(const struct result *r, const struct options *o, const struct goa
 {
     struct view v = view_of(r, o, g);
     const struct result *one = &r->classes[o->varied];
-    const struct counters *t = &one->total;
-    double done = (double)ctr_get(&t->done[COUNTERS_READ]) +
-                  (double)ctr_get(&t->done[COUNTERS_UPDATE]);
     struct search_outcome out = {
         .value = INFINITY,
         .low = INFINITY,
         .high = INFINITY,
-        .qps = result_ratio(done, one->elapsed_s),
+        .qps = result_ratio((double)counters_done(&one->total), one->elapsed_s),
         .achieved = achieved(one, &o->classes[o->varied], o->servers_len),
         .errors = error_share(r, o, g),
         .is_valid = client_kept_up(r),

@@ -163,7 +163,7 @@ try_drawn(const struct output *out)
         is_good = try_file(out, name);
     }
     if (is_good && out->o->plot != NULL && (is_good = make_folder(out, out->o->plot))) {
-        snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(PLOT_CDF));
+        snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kinds[PLOT_CDF]);
         is_good = try_file(out, name);
     }
     return is_good;
@@ -255,19 +255,16 @@ write_hgrm(const struct output *out, const struct result *r, const char *class_n
 static struct saved_point
 point_of(const struct result *r, double share)
 {
-    const struct hist *h = r->all[FROM_INTENDED], *waits = r->total.waits;
-    uint64_t censored = result_censored(&r->total);
-    struct quantile q = result_quantile(h, waits, censored, share);
-    struct saved_point p = {
-        .is_measured = !q.is_bound && hist_count(h) > 0,
-        .value = (double)q.ns,
-    };
     struct ci ci = r->series != NULL ? series_ci(r->series, share) : (struct ci){0};
-    struct quantile high = result_quantile(h, waits, censored, ci.high);
-    p.has_interval = ci.is_known;
-    p.low = (double)result_quantile(h, waits, censored, ci.low).ns;
-    p.high = ci.high < 1 && !high.is_bound ? (double)high.ns : INFINITY;
-    return p;
+    struct quantile q = result_at(r, FROM_INTENDED, share);
+    struct quantile high = result_at(r, FROM_INTENDED, ci.high);
+    return (struct saved_point){
+        .is_measured = !q.is_bound && hist_count(r->all[FROM_INTENDED]) > 0,
+        .value = (double)q.ns,
+        .has_interval = ci.is_known,
+        .low = (double)result_at(r, FROM_INTENDED, ci.low).ns,
+        .high = ci.high < 1 && !high.is_bound ? (double)high.ns : INFINITY,
+    };
 }
 
 /* As it would be read back; its histogram is the result's. */
@@ -283,7 +280,7 @@ as_saved(const struct result *r, const char *name)
         .censored = result_censored(&r->total),
     };
     for (unsigned at = 0; at < SAVED_AT; at++) {
-        run.at[at] = point_of(r, saved_percentiles[at].share);
+        run.at[at] = point_of(r, saved_shares[at]);
     }
     unsigned rows = r->series != NULL ? r->series->rows_len : 0;
     run.rows = alloc_zeroed(rows, sizeof *run.rows);
@@ -305,7 +302,7 @@ draw(const struct output *out, const struct saved *runs, enum plot_kind kind)
 {
     char name[NAME_MAX_LEN];
     struct plot plot = {.kind = kind, .groups = runs, .groups_len = 1};
-    snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(kind));
+    snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kinds[kind]);
     FILE *f = fopen(name, "w");
     if (f == NULL) {
         return fail(out, name);

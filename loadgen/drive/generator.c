@@ -3,28 +3,7 @@
  */
 #include "loadgen/drive/generator.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
-
-/* How each verb of the mix begins on the wire, and what follows. */
-static const struct {
-    enum codec_verb verb;
-    enum request_then then;
-} wire[] = {
-    [MIX_GET] = {CODEC_GET, THEN_NOTHING},
-    [MIX_GETS] = {CODEC_GETS, THEN_NOTHING},
-    [MIX_SET] = {CODEC_SET, THEN_NOTHING},
-    [MIX_ADD] = {CODEC_ADD, THEN_NOTHING},
-    [MIX_CAS] = {CODEC_GETS, THEN_CAS},
-    [MIX_DELETE] = {CODEC_DELETE, THEN_NOTHING},
-    [MIX_TOUCH] = {CODEC_TOUCH, THEN_NOTHING},
-    [MIX_INCR] = {CODEC_INCR, THEN_NOTHING},
-    [MIX_INSERT] = {CODEC_SET, THEN_NOTHING},
-    [MIX_SCAN] = {CODEC_GET, THEN_NOTHING},
-    [MIX_RMW] = {CODEC_GET, THEN_SET},
-};
-static_assert(sizeof wire / sizeof wire[0] == MIX_VERBS, "each verb has its words");
 
 #define PURPOSE_ONCE 1
 
@@ -175,10 +154,10 @@ draw(struct generator *g, struct request *request)
     }
     enum mix_verb verb = choose_verb(g);
     *request = (struct request){
-        .verb = wire[verb].verb,
+        .verb = request_of_mix[verb].verb,
         .keys = g->keys,
         .count = choose_keys(g, verb),
-        .then = wire[verb].then,
+        .then = request_of_mix[verb].then,
         .is_verified = choose_verified(g),
     };
 }

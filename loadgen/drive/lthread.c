@@ -184,11 +184,7 @@ rendezvous_init(struct rendezvous *v)
 {
     *v = (struct rendezvous){.round = 0};
     PTHREAD_OK(pthread_mutex_init(&v->mutex, NULL));
-    pthread_condattr_t attr;
-    PTHREAD_OK(pthread_condattr_init(&attr));
-    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-    PTHREAD_OK(pthread_cond_init(&v->changed, &attr));
-    PTHREAD_OK(pthread_condattr_destroy(&attr));
+    clock_cond_init(&v->changed);
 }
 
 void
@@ -214,16 +210,10 @@ rendezvous_give(struct rendezvous *v, enum lthread_order order,
 bool
 rendezvous_await(struct rendezvous *v, unsigned threads, nsec_t wait, bool *has_failed)
 {
-    struct timespec until;
-    int rc = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    nsec_t ns = (nsec_t)until.tv_nsec + wait;
-    until.tv_sec += (time_t)(ns / NSEC_PER_SEC);
-    until.tv_nsec = (long)(ns % NSEC_PER_SEC);
+    nsec_t until = clock_now() + wait;
     PTHREAD_OK(pthread_mutex_lock(&v->mutex));
-    while (v->ready + v->failed < threads && rc == 0) {
-        rc = pthread_cond_timedwait(&v->changed, &v->mutex, &until);
-        must(rc == 0 || rc == ETIMEDOUT);
+    while (v->ready + v->failed < threads &&
+           clock_cond_wait(&v->changed, &v->mutex, until)) {
     }
     bool is_there = v->ready + v->failed >= threads;
     *has_failed = v->failed > 0;

@@ -3,7 +3,6 @@
  */
 #include "loadgen/drive/reader.h"
 
-#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,30 +10,13 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "loadgen/wire/request.h"
+#include "loadgen/wire/shard.h"
 #include "loadgen/work/keyset.h"
 #include "loadgen/work/workload.h"
 
-#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
 #define TIME_MAX 1e18   /* after this nothing comes any more */
 #define REST_NS 2000000 /* while there is no room */
-
-/* What each verb needs. */
-static const unsigned needed[] = {
-    [TRACE_GET] = CODEC_BIT(CODEC_GET),
-    [TRACE_GETS] = CODEC_BIT(CODEC_GETS),
-    [TRACE_SET] = CODEC_BIT(CODEC_SET),
-    [TRACE_ADD] = CODEC_BIT(CODEC_ADD),
-    [TRACE_REPLACE] = CODEC_BIT(CODEC_REPLACE),
-    [TRACE_CAS] = CODEC_BIT(CODEC_GETS) | CODEC_BIT(CODEC_CAS),
-    [TRACE_APPEND] = CODEC_BIT(CODEC_APPEND),
-    [TRACE_PREPEND] = CODEC_BIT(CODEC_PREPEND),
-    [TRACE_DELETE] = CODEC_BIT(CODEC_DELETE),
-    [TRACE_INCR] = CODEC_BIT(CODEC_INCR),
-    [TRACE_DECR] = CODEC_BIT(CODEC_DECR),
-    [TRACE_TOUCH] = CODEC_BIT(CODEC_TOUCH),
-};
-static_assert(sizeof needed / sizeof needed[0] == TRACE_VERBS_END, "one row each");
 
 struct reader {
     struct reader_conf conf;
@@ -67,7 +49,7 @@ struct reader {
 static bool
 is_wanted(const struct reader *r, const struct trace_record *record)
 {
-    return (needed[record->verb] & ~r->conf.verbs) == 0;
+    return (request_needs(request_of_trace[record->verb]) & ~r->conf.verbs) == 0;
 }
 
 /* How many requests share the time of this one: reads on until the time is another. */
@@ -122,16 +104,6 @@ time_of(struct reader *r, const struct trace_record *record)
 
 /* ---- what ---------------------------------------------------------------------------- */
 
-static uint64_t
-hash_of(const char *bytes, size_t len)
-{
-    uint64_t hash = FNV_OFFSET;
-    for (size_t i = 0; i < len; i++) {
-        hash = (hash ^ (unsigned char)bytes[i]) * FNV_PRIME;
-    }
-    return rng_mix(hash, len, 0);
-}
-
 /* The prefix, and the key or the number that stands for it, which is as long where it can. */
 static bool
 put_key(const struct reader *r, const struct trace_record *record,
@@ -140,7 +112,7 @@ put_key(const struct reader *r, const struct trace_record *record,
     char number[TRACE_KEY_MAX + 1];
     const char *key = record->key;
     size_t len = record->key_len;
-    page->hash = hash_of(key, len);
+    page->hash = rng_mix(shard_fnv(key, len), len, 0);
     if (r->conf.remap > 0) {
         page->hash %= r->conf.remap;
         int n = snprintf(number, sizeof number, "%0*ju", (int)len, (uintmax_t)page->hash);

@@ -9,8 +9,6 @@
  */
 #include "loadgen/drive/source.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
 #include "loadgen/wire/shard.h"
 #include "loadgen/work/trace_buffer.h"
@@ -19,26 +17,6 @@
 #define DRY_LOOK (200 * NSEC_PER_USEC)
 /* So many requests are taken before the sockets are looked at again. */
 #define TAKE_MAX 1024
-
-/* How each verb of a trace begins on the wire, and what follows. */
-static const struct {
-    enum codec_verb verb;
-    enum request_then then;
-} wire[] = {
-    [TRACE_GET] = {CODEC_GET, THEN_NOTHING},
-    [TRACE_GETS] = {CODEC_GETS, THEN_NOTHING},
-    [TRACE_SET] = {CODEC_SET, THEN_NOTHING},
-    [TRACE_ADD] = {CODEC_ADD, THEN_NOTHING},
-    [TRACE_REPLACE] = {CODEC_REPLACE, THEN_NOTHING},
-    [TRACE_CAS] = {CODEC_GETS, THEN_CAS},
-    [TRACE_APPEND] = {CODEC_APPEND, THEN_NOTHING},
-    [TRACE_PREPEND] = {CODEC_PREPEND, THEN_NOTHING},
-    [TRACE_DELETE] = {CODEC_DELETE, THEN_NOTHING},
-    [TRACE_INCR] = {CODEC_INCR, THEN_NOTHING},
-    [TRACE_DECR] = {CODEC_DECR, THEN_NOTHING},
-    [TRACE_TOUCH] = {CODEC_TOUCH, THEN_NOTHING},
-};
-static_assert(sizeof wire / sizeof wire[0] == TRACE_VERBS_END, "each verb has its words");
 
 /* Pages that wait for a connection, in order; TRACE_BUFFER_NONE: none. */
 struct waiting {
@@ -96,11 +74,11 @@ send_page(struct replay *r, struct lconn *c, uint32_t page)
     uint64_t key = page;
     const struct trace_buffer_slot *p = trace_buffer_slot(r->trace_buffer, page);
     struct request request = {
-        .verb = wire[p->verb].verb,
+        .verb = request_of_trace[p->verb].verb,
         .keys = &key,
         .count = 1,
         .intended = intended_of(r, page),
-        .then = wire[p->verb].then,
+        .then = request_of_trace[p->verb].then,
     };
     sender_count_push(r->base.sender, c);
     sender_make_dirty(r->base.sender, c);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define LIMIT_MAX 1e9
 #define NAME_LEN_MAX 32
@@ -53,8 +54,9 @@ misfit(unsigned check, double limit, bool is_percent)
 }
 
 static const char *
-parse_one(struct check_limits *l, const char *text, size_t len)
+parse_one(void *limits, const char *text, size_t len)
 {
+    struct check_limits *l = limits;
     const char *colon = memchr(text, ':', len);
     unsigned check = colon != NULL ? find(text, (size_t)(colon - text)) : CHECKS;
     double limit;
@@ -70,29 +72,19 @@ parse_one(struct check_limits *l, const char *text, size_t len)
     if (l->is_off[check]) {
         return NULL;
     }
-    bool is_percent = left > 1 && value[left - 1] == '%';
-    if (!num_double(value, left - (is_percent ? 1 : 0), &limit) || limit < 0 ||
-        limit > LIMIT_MAX) {
+    bool is_percent;
+    if (!num_share(value, left, &limit, &is_percent) || limit < 0 ||
+        limit > (is_percent ? LIMIT_MAX / 100 : LIMIT_MAX)) {
         return "the limit of a check is a number, a share like 2%, or off";
     }
-    l->limit[check] = is_percent ? limit / 100 : limit;
-    return misfit(check, l->limit[check], is_percent);
+    l->limit[check] = limit;
+    return misfit(check, limit, is_percent);
 }
 
 const char *
 check_limits_parse(void *limits, const char *text)
 {
-    for (const char *p = text;; p++) {
-        size_t len = strcspn(p, ",");
-        const char *wrong = parse_one(limits, p, len);
-        if (wrong != NULL) {
-            return wrong;
-        }
-        p += len;
-        if (*p == '\0') {
-            return NULL;
-        }
-    }
+    return part_each(text, strlen(text), ',', parse_one, limits);
 }
 
 bool
@@ -115,25 +107,6 @@ check_of(const struct check_limits *l, enum result_check check, bool applies,
 
 #define LIMIT_MAX_NS 1e12
 
-/* The largest last, so that a time is told in the largest unit that it fills. */
-static const struct {
-    const char *name;
-    double ns;
-} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-#define UNITS (sizeof units / sizeof units[0])
-
-/* 0 when it is no unit. */
-static double
-unit_of(const char *text)
-{
-    for (size_t i = 0; i < UNITS; i++) {
-        if (strcmp(units[i].name, text) == 0) {
-            return units[i].ns;
-        }
-    }
-    return text[0] == '\0' ? 1e3 : 0;
-}
-
 const char *
 objective_parse(void *slo, const char *text)
 {
@@ -147,23 +120,21 @@ objective_parse(void *slo, const char *text)
         percent > 100) {
         return "the percentile of an objective is above 0 and at most 100";
     }
-    size_t digits = strspn(colon + 1, "0123456789.");
-    double unit = unit_of(colon + 1 + digits);
-    if (unit == 0 || !num_double(colon + 1, digits, &limit) || limit * unit < 1 ||
-        limit * unit > LIMIT_MAX_NS) {
+    if (!num_with_unit(colon + 1, strlen(colon + 1), num_times, NUM_TIMES, &limit) ||
+        limit < 1 || limit > LIMIT_MAX_NS) {
         return "the time of an objective is a number with ns, us, ms or s";
     }
-    *(struct objective *)slo = (struct objective){percent, (nsec_t)(limit * unit + 0.5)};
+    *(struct objective *)slo = (struct objective){percent, (nsec_t)(limit + 0.5)};
     return NULL;
 }
 
 void
 objective_describe(const struct objective *slo, char dst[OBJECTIVE_TEXT_MAX])
 {
-    size_t unit = UNITS - 1;
-    while (unit > 0 && (double)slo->limit < units[unit].ns) {
+    size_t unit = NUM_TIMES - 1; /* the largest that it fills */
+    while (unit > 1 && (double)slo->limit < num_times[unit].value) {
         unit--;
     }
     snprintf(dst, OBJECTIVE_TEXT_MAX, "p%.10g:%.10g%s", slo->percent,
-             (double)slo->limit / units[unit].ns, units[unit].name);
+             (double)slo->limit / num_times[unit].value, num_times[unit].name);
 }

@@ -104,6 +104,12 @@ counters_error_sum(const struct counters *t)
     return sum;
 }
 
+uint64_t
+counters_done(const struct counters *t)
+{
+    return ctr_get(&t->done[COUNTERS_READ]) + ctr_get(&t->done[COUNTERS_UPDATE]);
+}
+
 const char *const counters_error_names[COUNTERS_ERRORS] = {
     [COUNTERS_ERROR] = "error",
     [COUNTERS_CLIENT_ERROR] = "client_error",

@@ -133,4 +133,6 @@ void counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended, un
 void counters_censored(struct counters *t, ctr_t *which, nsec_t waited);
 
 uint64_t counters_error_sum(const struct counters *t);
+/* Requests answered in the window. */
+uint64_t counters_done(const struct counters *t);
 extern const char *const counters_error_names[COUNTERS_ERRORS];

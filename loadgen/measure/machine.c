@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 #define PATH_LEN_MAX 512
 #define LINE_MAX_LEN 4096
 
@@ -60,24 +62,13 @@ machine_add(struct machine *e, const char *name, const char *value)
     e->facts[e->count++].value[len] = '\0';
 }
 
-static FILE *
-open_below(const char *root, const char *path)
-{
-    char whole[PATH_LEN_MAX];
-    snprintf(whole, sizeof whole, "%s%s", root, path);
-    return fopen(whole, "re");
-}
-
 /* False when the kernel does not tell. */
 static bool
 read_line(const char *root, const char *path, char line[LINE_MAX_LEN])
 {
-    FILE *f = open_below(root, path);
-    bool has_line = f != NULL && fgets(line, LINE_MAX_LEN, f) != NULL;
-    if (f != NULL) {
-        fclose(f);
-    }
-    return has_line;
+    char whole[PATH_LEN_MAX];
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    return file_read_line(whole, line, LINE_MAX_LEN);
 }
 
 static DIR *
@@ -93,7 +84,8 @@ static void
 add_cpu(struct machine *e, const char *root)
 {
     char line[LINE_MAX_LEN];
-    FILE *f = open_below(root, "/proc/cpuinfo");
+    snprintf(line, sizeof line, "%s/proc/cpuinfo", root);
+    FILE *f = fopen(line, "re");
     bool has_model = false, has_flags = false;
     while (f != NULL && fgets(line, sizeof line, f) != NULL) {
         char *colon = strchr(line, ':');

@@ -135,7 +135,7 @@ judge_slo(struct result *r)
     }
     uint64_t censored = result_censored(&r->total);
     const struct hist *all = r->all[r->from];
-    r->slo_value = result_quantile(all, r->total.waits, censored, r->slo.percent / 100);
+    r->slo_value = result_at(r, r->from, r->slo.percent / 100);
     r->is_slo_met = hist_count(all) + censored > 0 && !r->slo_value.is_bound &&
                     r->slo_value.ns <= r->slo.limit;
 }
@@ -188,8 +188,7 @@ little_of(const struct result *r, bool *applies)
     const struct hist *issue = r->all[FROM_ISSUE];
     struct little_sums s = {
         .on_their_way_ns = (double)ctr_get(&t->on_their_way),
-        .answered = (double)(ctr_get(&t->done[COUNTERS_READ]) +
-                             ctr_get(&t->done[COUNTERS_UPDATE])),
+        .answered = (double)counters_done(t),
         .latency_ns = hist_mean(issue),
         .longest_ns = (double)hist_max(issue),
         .at_edges = (double)ctr_get(&t->at_edges),
@@ -304,6 +303,12 @@ result_quantile(const struct hist *finite, const struct hist *waits, uint64_t ce
         hist_quantile(waits, fmin(1, (rank - (double)answered) / (double)censored));
     uint64_t slowest = hist_max(finite);
     return (struct quantile){waited > slowest ? waited : slowest, true};
+}
+
+struct quantile
+result_at(const struct result *r, enum counters_from from, double q)
+{
+    return result_quantile(r->all[from], r->total.waits, result_censored(&r->total), q);
 }
 
 /* ---- phases ---------------------------------------------------------------------------- */

@@ -187,5 +187,7 @@ double result_ratio(double a, double b);
 
 struct quantile result_quantile(const struct hist *finite, const struct hist *waits,
                                 uint64_t censored, double q);
+/* The same of all requests of a run. */
+struct quantile result_at(const struct result *r, enum counters_from from, double q);
 /* Requests of the window that were never answered. */
 uint64_t result_censored(const struct counters *t);

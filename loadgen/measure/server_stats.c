@@ -5,9 +5,12 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "base/part.h"
 
 #define SAMPLES_FIRST 64
 #define REPLY_END "END\r\n"
+#define STAT "STAT "
+#define TOLD_VERSION "VERSION "
 
 const char *const server_stat_names[SERVER_STATS] = {
     [STAT_ITEMS] = "curr_items",
@@ -51,16 +54,23 @@ server_stats_add(struct server_stats *s, const struct server_sample *sample)
     s->samples[s->len++] = *sample;
 }
 
-/* "STAT NAME VALUE". */
-static void
-take_line(struct server_sample *sample, const char *line, size_t len)
+static bool
+begins(const char *line, const char *end, const char *with)
 {
-    static const char start[] = "STAT ";
-    size_t start_len = sizeof start - 1;
-    if (len <= start_len || memcmp(line, start, start_len) != 0) {
-        return;
+    size_t len = strlen(with);
+    return (size_t)(end - line) >= len && memcmp(line, with, len) == 0;
+}
+
+/* "STAT NAME VALUE", and its CR. */
+static const char *
+take_line(void *arg, const char *line, size_t len)
+{
+    struct server_sample *sample = arg;
+    const char *end = line + len - (len > 0 ? 1 : 0);
+    if (!begins(line, end, STAT)) {
+        return NULL;
     }
-    const char *name = line + start_len, *end = line + len;
+    const char *name = line + strlen(STAT);
     const char *space = memchr(name, ' ', (size_t)(end - name));
     for (unsigned i = 0; space != NULL && i < SERVER_STATS; i++) {
         size_t name_len = strlen(server_stat_names[i]);
@@ -72,6 +82,7 @@ take_line(struct server_sample *sample, const char *line, size_t len)
             sample->reported |= 1U << i;
         }
     }
+    return NULL;
 }
 
 bool
@@ -84,14 +95,7 @@ server_sample_parse(struct server_sample *sample, const char *text, size_t len)
     }
     memset(sample->values, 0, sizeof sample->values);
     sample->reported = 0;
-    const char *end = text + len;
-    for (const char *line = text; line < end;) {
-        const char *newline = memchr(line, '\n', (size_t)(end - line));
-        size_t line_len = (size_t)(newline - line); /* the last ends with one */
-        take_line(sample, line, line_len > 0 ? line_len - 1 : 0);
-        line = newline + 1;
-    }
-    return true;
+    return part_each(text, len, '\n', take_line, sample) == NULL;
 }
 
 struct server_evictions
@@ -168,9 +172,6 @@ server_stats_change(const struct server_stats *s)
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
-#define TOLD_VERSION "VERSION "
-#define STAT "STAT "
-
 struct server_settings *
 server_settings_create(unsigned servers)
 {
@@ -203,13 +204,6 @@ server_settings_release(struct server_settings **s)
         free(all->reported[i].text);
     }
     free(all);
-}
-
-static bool
-begins(const char *line, const char *end, const char *with)
-{
-    size_t len = strlen(with);
-    return (size_t)(end - line) >= len && memcmp(line, with, len) == 0;
 }
 
 /* The version's line, those of settings, and one that is none of them: END, or an error. */
@@ -258,9 +252,7 @@ server_settings_take(struct server_settings *s, unsigned server, const char *tex
     struct server_setting *settings = alloc_zeroed(lines, sizeof *settings);
     *t = (struct server_report){.settings = settings, .text = line};
     char *next = cut(line);
-    if (begins(line, next, TOLD_VERSION)) {
-        t->version = line + sizeof TOLD_VERSION - 1;
-    }
+    t->version = part_after(line, TOLD_VERSION);
     while (--lines > 0) {
         line = next;
         next = cut(line);

@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define AUTO_WIDTH 0.05
 #define WIDTH_MAX 100
 
 static const char *
-parse_one(struct until *u, const char *text, size_t len)
+parse_one(void *until, const char *text, size_t len)
 {
+    struct until *u = until;
     const char *colon = memchr(text, ':', len);
     double percent, width = 0;
     if (colon == text + 1 && text[0] == 'n') {
@@ -27,11 +29,8 @@ parse_one(struct until *u, const char *text, size_t len)
         percent >= 100) {
         return "the percentile of --until is above 0 and below 100";
     }
-    size_t left = len - (size_t)(colon + 1 - text);
-    bool is_percent = left > 1 && colon[left] == '%';
-    bool is_number = num_double(colon + 1, left - (is_percent ? 1 : 0), &width);
-    width /= is_number && is_percent ? 100 : 1;
-    if (!is_number || width <= 0 || width > WIDTH_MAX) {
+    if (!num_share(colon + 1, len - (size_t)(colon + 1 - text), &width, NULL) ||
+        width <= 0 || width > WIDTH_MAX) {
         return "the width of --until is a share of the percentile, like 2%";
     }
     if (u->count == UNTIL_MAX) {
@@ -45,19 +44,8 @@ parse_one(struct until *u, const char *text, size_t len)
 const char *
 until_parse(void *until, const char *text)
 {
-    struct until *u = until;
-    *u = (struct until){.count = 0};
-    for (const char *p = text;; p++) {
-        size_t len = strcspn(p, ",");
-        const char *wrong = parse_one(u, p, len);
-        if (wrong != NULL) {
-            return wrong;
-        }
-        p += len;
-        if (*p == '\0') {
-            return NULL;
-        }
-    }
+    *(struct until *)until = (struct until){.count = 0};
+    return part_each(text, strlen(text), ',', parse_one, until);
 }
 
 void

@@ -9,16 +9,16 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define BUSY_POLL_MAX_US 1000000
 
 static const char *
 call_realtime(void *conf, const char *text)
 {
-    static const char fifo[] = "fifo:";
-    size_t n = sizeof fifo - 1;
+    const char *number = part_after(text, "fifo:");
     int32_t priority;
-    if (strncmp(text, fifo, n) != 0 || !num_i32(text + n, strlen(text + n), &priority) ||
+    if (number == NULL || !num_i32(number, strlen(number), &priority) ||
         priority < sched_get_priority_min(SCHED_FIFO) ||
         priority > sched_get_priority_max(SCHED_FIFO)) {
         return "real time is fifo:PRIORITY with a priority between 1 and 99";
@@ -60,13 +60,12 @@ call_busy_poll(void *conf, const char *text)
 static const char *
 call_timestamps(void *conf, const char *text)
 {
-    static const char nic[] = "nic:";
     struct options *o = conf;
-    bool is_nic = strncmp(text, nic, sizeof nic - 1) == 0 && text[sizeof nic - 1] != '\0';
-    o->stamps = is_nic                        ? STAMPS_CARD
+    const char *nic = part_after(text, "nic:");
+    o->interface = nic != NULL && nic[0] != '\0' ? nic : NULL;
+    o->stamps = o->interface != NULL          ? STAMPS_CARD
                 : strcmp(text, "kernel") == 0 ? STAMPS_KERNEL
                                               : STAMPS_USER;
-    o->interface = is_nic ? text + sizeof nic - 1 : NULL;
     return o->stamps != STAMPS_USER || strcmp(text, "user") == 0
                ? NULL
                : "time stamps are of user, kernel or nic:INTERFACE";

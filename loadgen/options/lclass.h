@@ -69,8 +69,8 @@ struct lclass {
     int64_t records;
     struct dist getcount;
     double miss_ratio, one_hit, churn;
-    bool sizes_per_set;
-    const char *workload; /* as given: what has a name, a file or a text; NULL: none */
+    unsigned sizes_per_set; /* 1: they are */
+    const char *workload;   /* as given: what has a name, a file or a text; NULL: none */
     const struct model *model; /* which that is */
     bool wants_models;         /* only their list */
     bool shows_model;          /* only what it says */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/options/group.h"
 
 #define FILE_MAX 65536
@@ -46,19 +47,19 @@ free_entry(struct models_entry *e)
 static struct models_entry *
 read_entry(const char *word, FILE *err)
 {
-    size_t len, head = strlen(MODEL_TEXT);
-    bool is_text = strncmp(word, MODEL_TEXT, head) == 0;
-    char *text = is_text ? alloc_text(word + head) : read_file(word, &len, err);
+    size_t len;
+    const char *told = part_after(word, MODEL_TEXT);
+    char *text = told != NULL ? alloc_text(told) : read_file(word, &len, err);
     if (text == NULL) {
         return NULL;
     }
-    len = is_text ? strlen(text) : len;
+    len = told != NULL ? strlen(text) : len;
     struct models_entry *e = alloc_zeroed(1, sizeof *e);
     e->text = text;
     e->word = alloc_text(word);
-    e->model.name = is_text ? "text" : e->word;
+    e->model.name = told != NULL ? "text" : e->word;
     unsigned line;
-    const char *wrong = model_parse(&e->model, e->lines, text, len, &line);
+    const char *wrong = model_parse(&e->model, text, len, &line);
     if (wrong != NULL) {
         fprintf(err, "mcload: %s:%u: %s (--workload)\n", e->model.name, line, wrong);
         free_entry(e);
@@ -108,17 +109,6 @@ models_fini(struct models *all)
 
 /* ---- applying -------------------------------------------------------------------------- */
 
-static const struct models_entry *
-entry_of(const struct models *all, const struct model *m)
-{
-    for (unsigned i = 0; i < all->count; i++) {
-        if (&all->entries[i]->model == m) {
-            return all->entries[i];
-        }
-    }
-    return NULL;
-}
-
 /* As "--NAME VALUE" on a command line would; complaints begin with the place. */
 static bool
 apply_field(struct lclass *c, enum model_field field, const char *text, char *place,
@@ -134,18 +124,18 @@ apply_field(struct lclass *c, enum model_field field, const char *text, char *pl
 }
 
 bool
-models_apply(const struct models *all, const struct model *m, struct lclass *c, FILE *err)
+models_apply(const struct model *m, struct lclass *c, FILE *err)
 {
-    const struct models_entry *own = entry_of(all, m);
-    bool is_good = true;
+    bool is_good = true, has_lines = false;
     for (unsigned i = 0; is_good && i < MODEL_FIELDS; i++) {
         char place[PROGRAM_MAX] = "mcload";
-        if (own != NULL) {
-            snprintf(place, sizeof place, "mcload: %s:%u", m->name, own->lines[i]);
+        if (m->lines[i] > 0) {
+            snprintf(place, sizeof place, "mcload: %s:%u", m->name, m->lines[i]);
+            has_lines = true;
         }
         is_good = m->texts[i] == NULL ||
                   apply_field(c, (enum model_field)i, m->texts[i], place, err);
     }
-    must(is_good || own != NULL); /* a test goes through the table of those with a name */
+    must(is_good || has_lines); /* a test goes through the table of those with a name */
     return is_good;
 }

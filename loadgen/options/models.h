@@ -17,7 +17,6 @@ struct lclass;
 /* A file or a text that was read. */
 struct models_entry {
     struct model model;
-    unsigned lines[MODEL_FIELDS];
     char *word; /* what it was named by; owned */
     char *text; /* what `model` points into; owned */
 };
@@ -33,8 +32,7 @@ must_check const struct model *models_get(struct models *all, const char *word,
                                           FILE *err);
 /* Sets what the model tells, as its options would. False with a line in `err`, which a text
  * of the user's own can be the cause of. */
-must_check bool models_apply(const struct models *all, const struct model *m,
-                             struct lclass *c, FILE *err);
+must_check bool models_apply(const struct model *m, struct lclass *c, FILE *err);
 /* The same of a file or a text that was read before; NULL when it is none. */
 const struct model *models_known(const struct models *all, const char *word);
 void models_fini(struct models *all);

@@ -218,7 +218,7 @@ options_apply_names(struct lclass *c, struct models *models, FILE *err)
 {
     if (c->workload != NULL) {
         c->model = models_get(models, c->workload, err);
-        if (c->model == NULL || !models_apply(models, c->model, c, err)) {
+        if (c->model == NULL || !models_apply(c->model, c, err)) {
             return false;
         }
     }

@@ -8,27 +8,28 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
+
+static const char *
+add_percentile(void *conf, const char *p, size_t len)
+{
+    struct options *o = conf;
+    double percent;
+    if (o->percentiles_len == OPTIONS_PERCENTILES_MAX) {
+        return "too many percentiles";
+    }
+    if (!num_double(p, len, &percent) || percent <= 0 || percent >= 100) {
+        return "percentiles are numbers above 0 and below 100, with commas";
+    }
+    o->percentiles[o->percentiles_len++] = percent / 100;
+    return NULL;
+}
 
 static const char *
 call_percentiles(void *conf, const char *text)
 {
-    struct options *o = conf;
-    o->percentiles_len = 0;
-    for (const char *p = text;; p++) {
-        double percent;
-        size_t len = strcspn(p, ",");
-        if (o->percentiles_len == OPTIONS_PERCENTILES_MAX) {
-            return "too many percentiles";
-        }
-        if (!num_double(p, len, &percent) || percent <= 0 || percent >= 100) {
-            return "percentiles are numbers above 0 and below 100, with commas";
-        }
-        o->percentiles[o->percentiles_len++] = percent / 100;
-        p += len;
-        if (*p == '\0') {
-            return NULL;
-        }
-    }
+    ((struct options *)conf)->percentiles_len = 0;
+    return part_each(text, strlen(text), ',', add_percentile, conf);
 }
 
 static const char *

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/options/options.h"
 #include "loadgen/options/words.h"
 
@@ -30,9 +31,8 @@ static bool
 names_a_file(const struct opt *row, const char *value)
 {
     static const char *const heads[] = {"file:", "cdf:", "gaps:", "times:", "trace:"};
-    bool is_known =
-        value != NULL && (model_find(value) != NULL ||
-                          strncmp(value, MODEL_TEXT, strlen(MODEL_TEXT)) == 0);
+    bool is_known = value != NULL &&
+                    (model_find(value) != NULL || part_after(value, MODEL_TEXT) != NULL);
     bool does = is_row(row, WORKLOAD) && !is_known;
     for (size_t i = 0; value != NULL && i < LEN(heads); i++) {
         does = does || strstr(value, heads[i]) != NULL;

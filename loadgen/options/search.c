@@ -19,12 +19,9 @@ static const char *
 parse_tolerance(void *field, const char *text)
 {
     double *tolerance = field;
-    size_t len = strlen(text);
-    bool is_percent = len > 0 && text[len - 1] == '%';
-    if (!num_double(text, is_percent ? len - 1 : len, tolerance)) {
+    if (!num_share(text, strlen(text), tolerance, NULL)) {
         return "the tolerance is a percentage, like 1%";
     }
-    *tolerance /= is_percent ? 100 : 1;
     return *tolerance > 0 && *tolerance <= TOLERANCE_MAX
                ? NULL
                : "the tolerance is above 0% and at most 50%";

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/part.h"
 #include "loadgen/swarm/message.h"
 
 #define WEIGHT_DEFAULT 1
@@ -33,17 +34,16 @@ call_agent_mode(void *conf, const char *text)
 static const char *
 keep_agent(void *conf, const char *text)
 {
-    static const char role[] = ";role=";
     struct options *o = conf;
     if (o->agents_len == MESSAGE_AGENTS_MAX) {
         return "too many agents";
     }
     struct options_agent *a = &o->agents[o->agents_len];
-    size_t len = strcspn(text, ";"), role_len = sizeof role - 1;
+    size_t len = strcspn(text, ";");
+    const char *role = part_after(text + len, ";role=");
     a->role = ROLE_LOAD;
     if (len == 0 || len >= sizeof a->at ||
-        (text[len] == ';' && (strncmp(text + len, role, role_len) != 0 ||
-                              !message_role_parse(&a->role, text + len + role_len)))) {
+        (text[len] == ';' && (role == NULL || !message_role_parse(&a->role, role)))) {
         return "an agent is HOST[:PORT], then perhaps ;role=load, measure or observe";
     }
     snprintf(a->at, sizeof a->at, "%.*s", (int)len, text);

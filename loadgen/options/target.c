@@ -88,13 +88,7 @@ call_servers_file(void *conf, const char *path)
     return wrong;
 }
 
-static const char *
-call_tls_verify(void *conf, const char *text)
-{
-    struct options *o = conf;
-    o->tls.verifies = strcmp(text, "yes") == 0;
-    return o->tls.verifies || strcmp(text, "no") == 0 ? NULL : "it is yes or no";
-}
+static const char *const no_or_yes[] = {"no", "yes"};
 
 /* clang-format off */
 static const struct opt rows[] = {
@@ -120,7 +114,8 @@ static const struct opt rows[] = {
      .help = "client certificate"},
     {.name = "tls-key", SCOPE(HOST), KIND(TEXT), OF_RUN(tls.key), .arg = "FILE",
      .help = "key of the client certificate (in the same file)"},
-    {.name = "tls-verify", SCOPE(HOST), CALL(call_tls_verify), .arg = "yes|no",
+    {.name = "tls-verify", SCOPE(HOST), KIND(CHOICE), OF_RUN(tls.verifies),
+     OPT_CHOICES(no_or_yes), .arg = "yes|no", .error = "it is yes or no",
      .help = "verify servers' certificates and names (yes)"},
 };
 /* clang-format on */
@@ -128,7 +123,7 @@ static const struct opt rows[] = {
 static void
 init(struct options *o)
 {
-    o->tls.verifies = true;
+    o->tls.verifies = 1;
 }
 
 static const char *

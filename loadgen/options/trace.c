@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define SPEED_MAX 1e6
 #define REMAP_MAX UINT64_C(1000000000000)
@@ -17,13 +18,12 @@
 static const char *
 call_time(void *conf, const char *text)
 {
-    static const char scaled[] = "scaled:";
     struct lclass_trace *t = &((struct lclass *)conf)->trace;
-    size_t n = sizeof scaled - 1;
+    const char *scaled = part_after(text, "scaled:");
     t->has_time = true;
     t->speed = strcmp(text, "original") == 0 ? 1 : 0;
-    if (strncmp(text, scaled, n) == 0) {
-        return num_double(text + n, strlen(text + n), &t->speed) && t->speed > 0 &&
+    if (scaled != NULL) {
+        return num_double(scaled, strlen(scaled), &t->speed) && t->speed > 0 &&
                        t->speed <= SPEED_MAX
                    ? NULL
                    : "scaled:F is F times as fast, F above 0 and at most 1000000";
@@ -36,12 +36,10 @@ call_time(void *conf, const char *text)
 static const char *
 call_remap(void *conf, const char *text)
 {
-    static const char mod[] = "mod:";
     struct lclass_trace *t = &((struct lclass *)conf)->trace;
-    size_t n = sizeof mod - 1;
-    return strncmp(text, mod, n) == 0 &&
-                   num_scaled(text + n, strlen(text + n), 1000, &t->remap) &&
-                   t->remap > 0 && t->remap <= REMAP_MAX
+    const char *mod = part_after(text, "mod:");
+    return mod != NULL && num_scaled(mod, strlen(mod), 1000, &t->remap) && t->remap > 0 &&
+                   t->remap <= REMAP_MAX
                ? NULL
                : "keys become numbers below N with mod:N, N between 1 and 1000000000000";
 }
@@ -88,8 +86,9 @@ static const struct opt rows[] = {
      OPT_CHOICES(orders), .arg = "key|client",
      .error = "a connection has the requests of a key or a client",
      .help = "whose requests share a connection, where their order is kept (key)"},
-    {.name = "trace-bad", SCOPE(SHARED), PARSE(trace_bad_parse),
-     OF_CLASS(trace.file.skips_bad), .arg = "error|skip",
+    {.name = "trace-bad", SCOPE(SHARED), KIND(CHOICE),
+     OF_CLASS(trace.file.skips_bad), OPT_CHOICES(trace_bads), .arg = "error|skip",
+     .error = TRACE_BAD_WRONG,
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
     {.name = "trace-load", SCOPE(SHARED), CALL(call_load), .arg = "N[k|m]?",
      .help = "store the trace's keys before the run, at most N (10m; without: none)"},

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "loadgen/work/form.h"
 
 #define MODERATE_S 250e-6
@@ -52,13 +53,11 @@ call_mode(void *conf, const char *text)
 static const char *
 call_late(void *conf, const char *text)
 {
-    static const char cap[] = "cap:";
     struct traffic *t = &((struct lclass *)conf)->traffic;
-    size_t n = sizeof cap - 1;
-    if (strncmp(text, cap, n) == 0) {
+    const char *cap = part_after(text, "cap:");
+    if (cap != NULL) {
         t->late = LATE_CAP;
-        return num_double(text + n, strlen(text + n), &t->cap) && t->cap >= 1 &&
-                       t->cap <= CAP_MAX
+        return num_double(cap, strlen(cap), &t->cap) && t->cap >= 1 && t->cap <= CAP_MAX
                    ? NULL
                    : "late requests are sent at cap:F times the rate, F between 1 and "
                      "1000";

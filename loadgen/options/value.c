@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/form.h"
 
@@ -50,7 +51,7 @@ value_addresses(void *conf, const char *text,
 {
     char one[ADDRESS_MAX];
     const char *wrong = NULL;
-    if (strncmp(text, "unix:", strlen("unix:")) == 0 || text[0] == '/') {
+    if (part_after(text, "unix:") != NULL || text[0] == '/') {
         return keep(conf, text);
     }
     for (const char *p = text; wrong == NULL; p++) {

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
+#include "loadgen/wire/request.h"
 #include "loadgen/work/workload.h"
 
 #define RECORDS_MAX 1e12
@@ -30,15 +32,7 @@ call_getcount(void *conf, const char *text)
                : wrong;
 }
 
-static const char *
-call_value_size_per(void *conf, const char *text)
-{
-    struct lclass *c = conf;
-    c->sizes_per_set = strcmp(text, "set") == 0;
-    return c->sizes_per_set || strcmp(text, "key") == 0
-               ? NULL
-               : "values are sized per key or per set";
-}
+static const char *const sized_per[] = {"key", "set"};
 
 static const char *
 parse_update(void *field, const char *text)
@@ -68,17 +62,11 @@ parse_ratio(void *field, const char *text)
 static const char *
 call_on_miss(void *conf, const char *text)
 {
-    static const char after[] = "set-after:", lease[] = "lease";
     struct lclass *c = conf;
-    const char *law = NULL;
+    const char *law = strcmp(text, "lease") == 0 ? "0" : part_after(text, "lease:");
     c->on_miss = text;
-    c->leases = strncmp(text, lease, sizeof lease - 1) == 0 &&
-                (text[sizeof lease - 1] == '\0' || text[sizeof lease - 1] == ':');
-    if (c->leases) {
-        law = text[sizeof lease - 1] == ':' ? text + sizeof lease : "0";
-    } else if (strncmp(text, after, sizeof after - 1) == 0) {
-        law = text + sizeof after - 1;
-    }
+    c->leases = law != NULL;
+    law = c->leases ? law : part_after(text, "set-after:");
     c->defers = law != NULL;
     c->fills = c->defers || strcmp(text, "set") == 0;
     if (!c->fills && strcmp(text, "ignore") != 0) {
@@ -91,11 +79,11 @@ call_on_miss(void *conf, const char *text)
 static const char *
 call_workload(void *conf, const char *text)
 {
-    static const char show[] = "show:";
     struct lclass *c = conf;
+    const char *shown = part_after(text, "show:");
     c->wants_models = strcmp(text, "help") == 0;
-    c->shows_model = strncmp(text, show, sizeof show - 1) == 0;
-    c->workload = c->wants_models ? NULL : c->shows_model ? text + sizeof show - 1 : text;
+    c->shows_model = shown != NULL;
+    c->workload = c->wants_models ? NULL : c->shows_model ? shown : text;
     return NULL; /* what it names is looked for when all options are known */
 }
 
@@ -165,7 +153,9 @@ static const struct opt rows[] = {
     SHARE_ROW("one-hit", one_hit, "share of keys that one request alone has (0)"),
     {.name = "churn", SCOPE(SHARED), KIND(DOUBLE), OF_CLASS(churn), .min = 0,
      .max = CHURN_MAX, .arg = "N", .help = "records a second that new ones replace (0)"},
-    {.name = "value-size-per", SCOPE(SHARED), CALL(call_value_size_per), .arg = "key|set",
+    {.name = "value-size-per", SCOPE(SHARED), KIND(CHOICE), OF_CLASS(sizes_per_set),
+     OPT_CHOICES(sized_per), .arg = "key|set",
+     .error = "values are sized per key or per set",
      .help = "what has a length of its own: a key or each set (key)"},
     {.name = "popularity", SCOPE(SHARED), PARSE(popularity_parse), OF_CLASS(popularity),
      .arg = "LAW",
@@ -256,25 +246,12 @@ workload_conf_of(const struct lclass *c)
 static const char *
 check_codec(const struct lclass *c)
 {
-    static const unsigned needed[MIX_VERBS] = {
-        [MIX_GET] = CODEC_BIT(CODEC_GET),
-        [MIX_GETS] = CODEC_BIT(CODEC_GETS),
-        [MIX_SET] = CODEC_BIT(CODEC_SET),
-        [MIX_ADD] = CODEC_BIT(CODEC_ADD),
-        [MIX_CAS] = CODEC_BIT(CODEC_GETS) | CODEC_BIT(CODEC_CAS),
-        [MIX_DELETE] = CODEC_BIT(CODEC_DELETE),
-        [MIX_TOUCH] = CODEC_BIT(CODEC_TOUCH),
-        [MIX_INCR] = CODEC_BIT(CODEC_INCR),
-        [MIX_INSERT] = CODEC_BIT(CODEC_SET),
-        [MIX_SCAN] = CODEC_BIT(CODEC_GET),
-        [MIX_RMW] = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET),
-    };
     unsigned all = c->fills ? CODEC_BIT(CODEC_SET) : 0;
     if (c->leases && !c->codec->has_leases) {
         return "--on-miss=lease needs --protocol=meta: other protocols have no leases";
     }
     for (unsigned verb = 0; verb < MIX_VERBS; verb++) {
-        all |= mix_share(&c->mix, verb) > 0 ? needed[verb] : 0;
+        all |= mix_share(&c->mix, verb) > 0 ? request_needs(request_of_mix[verb]) : 0;
     }
     if ((all & ~c->codec->verbs) != 0) {
         return "the protocol has no words for what is to be asked for";

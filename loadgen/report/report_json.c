@@ -44,16 +44,14 @@ write_percentiles(struct json *j, const struct hist *h, const struct hist *waits
 static void
 write_ci(struct json *j, const struct result *r, enum counters_from from)
 {
-    const struct hist *h = r->all[from], *waits = r->total.waits;
-    uint64_t censored = result_censored(&r->total);
     json_open(j, "ci", '{');
     for (unsigned i = 0; i < SCHEMA_POINTS && r->series != NULL; i++) {
         if (!schema_points[i].has_ci) {
             continue;
         }
         struct ci ci = series_ci(r->series, schema_points[i].q);
-        struct quantile low = result_quantile(h, waits, censored, ci.low);
-        struct quantile high = result_quantile(h, waits, censored, ci.high);
+        struct quantile low = result_at(r, from, ci.low);
+        struct quantile high = result_at(r, from, ci.high);
         json_object_of(j, schema_points[i].name, known("low", low, ci.is_known),
                        known("high", high, ci.is_known && ci.high < 1),
                        JSON("effective", ci.effective),
@@ -130,39 +128,38 @@ write_latencies(struct json *j, const struct result *r)
     write_hist(j, "waits", t->waits, t->waits, 0, NULL, FROM_INTENDED);
 }
 
+#define COUNTED(key, field) JSON(key, ctr_get(&t->field))
+
 static void
 write_totals(struct json *j, const struct result *r)
 {
     const struct counters *t = &r->total;
     uint64_t gets = ctr_get(&t->done[COUNTERS_READ]), keys = ctr_get(&t->keys);
-    uint64_t all = gets + ctr_get(&t->done[COUNTERS_UPDATE]), hits = ctr_get(&t->hits);
+    uint64_t all = counters_done(t), hits = ctr_get(&t->hits);
     uint64_t offered = ctr_get(&t->offered), good = ctr_get(&t->good);
     json_open(j, "totals", '{');
-    json_put(
-        j, JSON("seconds", r->elapsed_s), JSON("loaded", ctr_get(&t->loaded)),
-        JSON("requests", all), JSON("gets", gets),
-        JSON("sets", ctr_get(&t->ops[CODEC_SET])), JSON("keys", keys), JSON("hits", hits),
-        JSON("misses", keys - hits),
-        JSON_IF(r->hits_expected >= 0, JSON("hits_expected", r->hits_expected)),
-        JSON("rx_bytes", ctr_get(&t->rx_bytes)), JSON("tx_bytes", ctr_get(&t->tx_bytes)),
-        JSON("qps", result_ratio((double)all, r->elapsed_s)), JSON("offered", offered),
-        JSON("sent", ctr_get(&t->sent)), JSON("achieved", good),
-        JSON("offered_qps", result_ratio((double)offered, r->elapsed_s)),
-        JSON("achieved_qps", result_ratio((double)good, r->elapsed_s)),
-        JSON("skipped", ctr_get(&t->skipped)), JSON("unsent", ctr_get(&t->unsent)),
-        JSON("lost", ctr_get(&t->lost)), JSON("unanswered", ctr_get(&t->unanswered)));
-    json_object_of(
-        j, "after_misses", JSON("sets", ctr_get(&t->filled)),
-        JSON("left_out", ctr_get(&t->unfilled)), JSON("leases_won", ctr_get(&t->won)),
-        JSON("leases_waited", ctr_get(&t->waited)),
-        JSON("given_up", ctr_get(&t->given_up)), JSON("stale_hits", ctr_get(&t->stale)));
-    json_put(j, JSON("opened", ctr_get(&t->opened)), JSON("closed", ctr_get(&t->closed)),
-             JSON("unserved", ctr_get(&t->unserved)));
+    json_put(j, JSON("seconds", r->elapsed_s), COUNTED("loaded", loaded),
+             JSON("requests", all), JSON("gets", gets), COUNTED("sets", ops[CODEC_SET]),
+             JSON("keys", keys), JSON("hits", hits), JSON("misses", keys - hits),
+             JSON_IF(r->hits_expected >= 0, JSON("hits_expected", r->hits_expected)),
+             COUNTED("rx_bytes", rx_bytes), COUNTED("tx_bytes", tx_bytes),
+             JSON("qps", result_ratio((double)all, r->elapsed_s)),
+             JSON("offered", offered), COUNTED("sent", sent), JSON("achieved", good),
+             JSON("offered_qps", result_ratio((double)offered, r->elapsed_s)),
+             JSON("achieved_qps", result_ratio((double)good, r->elapsed_s)),
+             COUNTED("skipped", skipped), COUNTED("unsent", unsent),
+             COUNTED("lost", lost), COUNTED("unanswered", unanswered));
+    json_object_of(j, "after_misses", COUNTED("sets", filled),
+                   COUNTED("left_out", unfilled), COUNTED("leases_won", won),
+                   COUNTED("leases_waited", waited), COUNTED("given_up", given_up),
+                   COUNTED("stale_hits", stale));
+    json_put(j, COUNTED("opened", opened), COUNTED("closed", closed),
+             COUNTED("unserved", unserved));
     json_open(j, "ops", '{');
     for (unsigned v = 0; v < CODEC_VERBS; v++) {
         if (v != CODEC_AUTH) { /* part of connecting */
-            json_object_of(j, codec_verb_name(v), JSON("done", ctr_get(&t->ops[v])),
-                           JSON("no_effect", ctr_get(&t->no_effect[v])));
+            json_object_of(j, codec_verb_name(v), COUNTED("done", ops[v]),
+                           COUNTED("no_effect", no_effect[v]));
         }
     }
     json_close(j, '}');

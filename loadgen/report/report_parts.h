@@ -82,8 +82,6 @@ struct report_names {
     const char *head, *reads, *updates, *depth;
 };
 
-extern const struct report_names report_mutilates; /* which parsers look for */
-
 #define REPORT_ALL UINT_MAX
 
 /* Of class number `c` of the run r, or REPORT_ALL: of the whole run, or of the class that
@@ -105,8 +103,6 @@ void report_errors(const struct counters *t, FILE *out);
 
 void report_print_table(const struct report_form *f, const struct report_table *t,
                         const struct report_names *names, FILE *out);
-/* mutilate's lines below its table. */
-void report_print_totals(const struct report_form *f, const struct result *r, FILE *out);
 
 /* ---- parts ------------------------------------------------------------------------------ */
 

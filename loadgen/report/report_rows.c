@@ -80,8 +80,7 @@ report_totals(const struct result *r)
     const struct counters *t = &r->total;
     double keys = report_count(&t->keys);
     return (struct report_totals){
-        .done = report_count(&t->done[COUNTERS_READ]) +
-                report_count(&t->done[COUNTERS_UPDATE]),
+        .done = (double)counters_done(t),
         .seconds = r->elapsed_s,
         .keys = keys,
         .misses = keys - report_count(&t->hits),
@@ -91,8 +90,6 @@ report_totals(const struct result *r)
         .tx = report_count(&t->tx_bytes),
     };
 }
-
-const struct report_names report_mutilates = {"#type", "read", "update", "op_q"};
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
@@ -177,8 +174,8 @@ print_bytes(const struct report_form *f, const char *name, double bytes, double 
             f->width - 1, result_ratio(bytes / REPORT_MEGABYTE, seconds));
 }
 
-void
-report_print_totals(const struct report_form *f, const struct result *r, FILE *out)
+static void
+print_totals(const struct report_form *f, const struct result *r, FILE *out)
 {
     const struct report_totals t = report_totals(r);
     fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
@@ -196,9 +193,11 @@ report_print_totals(const struct report_form *f, const struct result *r, FILE *o
 void
 report_mutilate(const struct result *r, const struct options *o, FILE *out)
 {
+    /* Which parsers look for. */
+    static const struct report_names names = {"#type", "read", "update", "op_q"};
     struct report_table table;
     const struct report_form form = report_form_of(o);
     report_table_of(r, o, REPORT_ALL, &table);
-    report_print_table(&form, &table, &report_mutilates, out);
-    report_print_totals(&form, r, out);
+    report_print_table(&form, &table, &names, out);
+    print_totals(&form, r, out);
 }

@@ -50,10 +50,8 @@ rates_of(const struct result *r)
 static void
 put_point(const struct result *r, double q, char text[NUMBER_MAX])
 {
-    const struct hist *h = r->all[r->from];
-    uint64_t censored = result_censored(&r->total);
-    struct quantile at = result_quantile(h, r->total.waits, censored, q);
-    at.ns = q >= 1 && !at.is_bound ? hist_max(h) : at.ns;
+    struct quantile at = result_at(r, r->from, q);
+    at.ns = q >= 1 && !at.is_bound ? hist_max(r->all[r->from]) : at.ns;
     snprintf(text, NUMBER_MAX, "%s%.1f", at.is_bound ? ">" : "", report_us(at.ns));
 }
 

@@ -48,12 +48,6 @@ print_misses(const struct counters *t, FILE *out)
     }
 }
 
-static struct quantile
-quantile_of(const struct result *r, enum counters_from from, double q)
-{
-    return result_quantile(r->all[from], r->total.waits, result_censored(&r->total), q);
-}
-
 static void
 print_gap(const struct result *r, FILE *out)
 {
@@ -63,8 +57,8 @@ print_gap(const struct result *r, FILE *out)
     } points[] = {{" p50", .5}, {", p99", .99}, {", p999", .999}};
     fputs("Latency from intended start / from issue =", out);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        struct quantile intended = quantile_of(r, FROM_INTENDED, points[i].q);
-        struct quantile issue = quantile_of(r, FROM_ISSUE, points[i].q);
+        struct quantile intended = result_at(r, FROM_INTENDED, points[i].q);
+        struct quantile issue = result_at(r, FROM_ISSUE, points[i].q);
         fprintf(out, "%s %s%.1f us / %s%.1f us", points[i].name,
                 intended.is_bound ? ">" : "", report_us(intended.ns),
                 issue.is_bound ? ">" : "", report_us(issue.ns));
@@ -97,8 +91,8 @@ print_confidence(const struct result *r, FILE *out)
         struct ci ci = series_ci(r->series, points[i].q);
         fprintf(out, "%s 95%% interval = ", points[i].name);
         if (ci.is_known) {
-            print_bound(quantile_of(r, FROM_INTENDED, ci.low), true, " .. ", out);
-            print_bound(quantile_of(r, FROM_INTENDED, ci.high), ci.high < 1, " us", out);
+            print_bound(result_at(r, FROM_INTENDED, ci.low), true, " .. ", out);
+            print_bound(result_at(r, FROM_INTENDED, ci.high), ci.high < 1, " us", out);
             fprintf(out,
                     " (worth %.0f independent requests; +-10%% of the tail in %.1f s)\n",
                     ci.effective, ci.enough * r->elapsed_s);
@@ -479,12 +473,8 @@ print_classes(const struct result *r, const struct options *o, FILE *out)
 static void
 print_details(const struct result *r, const struct options *o, FILE *out)
 {
-    struct report_table table;
-    const struct report_form form = report_form_of(o);
-    report_table_of(r, o, REPORT_ALL, &table);
     fputc('\n', out);
-    report_print_table(&form, &table, &report_mutilates, out);
-    report_print_totals(&form, r, out);
+    report_mutilate(r, o, out);
     fputc('\n', out);
     print_ops(&r->total, out);
     print_misses(&r->total, out);

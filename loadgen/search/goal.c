@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define PERCENT 100.0
 #define NS_PER_US 1e3
@@ -14,42 +15,16 @@
 
 static const char shape[] = "a goal is pPERCENTILE:LIMIT, like p99.9:500us or 99:1000";
 
-static const struct unit {
-    const char *name;
-    double ns;
-} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-
-static bool
-ends_with(const char *text, size_t len, const char *end, size_t *rest)
-{
-    size_t n = strlen(end);
-    *rest = len - n;
-    return len > n && memcmp(text + len - n, end, n) == 0;
-}
-
-/* The longer names first: "ms" ends with "s". */
 static bool
 parse_limit(struct goal *g, const char *text, size_t len)
 {
-    size_t n;
-    double value;
-    if (ends_with(text, len, "x", &n)) {
+    if (len > 0 && text[len - 1] == 'x') {
         g->limit_ns = 0;
-        return num_double(text, n, &g->times) && g->times > 1 && g->times < LIMIT_MAX_NS;
+        return num_double(text, len - 1, &g->times) && g->times > 1 &&
+               g->times < LIMIT_MAX_NS;
     }
-    double unit = NS_PER_US;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (ends_with(text, len, units[i].name, &n)) {
-            len = n;
-            unit = units[i].ns;
-            break;
-        }
-    }
-    if (!num_double(text, len, &value)) {
-        return false;
-    }
-    g->limit_ns = value * unit;
-    return g->limit_ns > 0 && g->limit_ns <= LIMIT_MAX_NS;
+    return num_with_unit(text, len, num_times, NUM_TIMES, &g->limit_ns) &&
+           g->limit_ns > 0 && g->limit_ns <= LIMIT_MAX_NS;
 }
 
 /* "p99.9", "p999" as the table's columns have it, "99" for gets only, "avg". */
@@ -76,18 +51,16 @@ parse_statistic(struct goal *g, const char *text, size_t len)
 static const char *
 parse_errors(struct goal *g, const char *text, size_t len)
 {
-    size_t n;
-    bool is_percent = ends_with(text, len, "%", &n);
-    if (!num_double(text, is_percent ? n : len, &g->errors_max) || g->errors_max < 0) {
+    if (!num_share(text, len, &g->errors_max, NULL) || g->errors_max < 0) {
         return "the errors allowed are a share, like err<0.01%";
     }
-    g->errors_max /= is_percent ? PERCENT : 1;
     return g->errors_max <= 1 ? NULL : "not more than all requests can fail";
 }
 
 static const char *
-parse_condition(struct goal *g, const char *text, size_t len)
+parse_condition(void *goal, const char *text, size_t len)
 {
+    struct goal *g = goal;
     static const char class_key[] = "class=", errors_key[] = "err<";
     size_t n = sizeof class_key - 1, m = sizeof errors_key - 1;
     if (len > n && memcmp(text, class_key, n) == 0) {
@@ -115,13 +88,9 @@ goal_parse(void *goal, const char *text)
         !parse_limit(g, colon + 1, len)) {
         return shape;
     }
-    const char *wrong = NULL;
-    for (const char *p = colon + 1 + len; wrong == NULL && *p == ','; p += len) {
-        p++;
-        len = strcspn(p, ",");
-        wrong = parse_condition(g, p, len);
-    }
-    return wrong;
+    const char *more = colon + 1 + len;
+    return *more == ',' ? part_each(more + 1, strlen(more + 1), ',', parse_condition, g)
+                        : NULL;
 }
 
 void

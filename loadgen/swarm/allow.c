@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define UNIX_PREFIX "unix:"
 #define NET_TEXT_MAX 64
@@ -82,11 +83,11 @@ const char *
 allow_add(void *allow, const char *text)
 {
     struct allow *a = allow;
-    struct allow_rule rule = {.first = 1, .last = UINT16_MAX};
+    struct allow_rule rule = {
+        .first = 1, .last = UINT16_MAX, .path = part_after(text, UNIX_PREFIX)};
     char net[NET_TEXT_MAX];
     const char *ports;
-    if (strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
-        rule.path = text + strlen(UNIX_PREFIX);
+    if (rule.path != NULL) {
         return rule.path[0] == '/' ? add_rule(a, &rule) : ALLOW_WRONG;
     }
     if (!split_net(text, net, &ports) || !ipnet_parse(&rule.net, net, strlen(net)) ||

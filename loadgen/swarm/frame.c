@@ -253,10 +253,9 @@ frame_add(struct frame_out *o, const void *p, size_t len)
 void
 frame_add_u64(struct frame_out *o, uint64_t value)
 {
-    uint8_t *to = room(o, NUMBER_BYTES);
-    if (to != NULL) {
-        frame_put_u64(to, value);
-    }
+    uint8_t bytes[NUMBER_BYTES];
+    frame_put_u64(bytes, value);
+    frame_add(o, bytes, sizeof bytes);
 }
 
 void

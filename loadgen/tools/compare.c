@@ -151,7 +151,7 @@ compare_print(const struct saved *a, const struct saved *b, FILE *out)
     fprintf(out, "\n%-8s %30s %30s\n", "us", "A (95% interval)", "B (95% interval)");
     for (unsigned at = 0; at < SAVED_AT; at++) {
         struct estimate x = compare_estimate(a, at), y = compare_estimate(b, at);
-        fprintf(out, "%-8s", saved_percentiles[at].name);
+        fprintf(out, "%-8s", saved_names[at]);
         print_estimate(x, out);
         print_estimate(y, out);
         print_change(compare_two(x, y), x.value, y.value, out);

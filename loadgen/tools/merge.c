@@ -423,14 +423,10 @@ add_result(struct merge *m, json_t *into, const json_t *from)
 static bool
 write_tree(const json_t *top, const char *path, char *err)
 {
-    char *text;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-    must(out != NULL);
-    bool is_good = json_dumpf(top, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
-                   fputc('\n', out) != EOF;
-    must(fclose(out) == 0 && is_good); /* of memory only */
-    is_good = saved_write(path, text, err);
+    char *json = json_dumps(top, JSON_INDENT(1) | JSON_REAL_PRECISION(17)), *text;
+    must(json != NULL && asprintf(&text, "%s\n", json) > 0);
+    bool is_good = saved_write(path, text, err);
+    free(json);
     free(text);
     return is_good;
 }

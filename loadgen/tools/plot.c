@@ -30,25 +30,24 @@
 #define LATENCY_AXIS                                                                     \
     ((struct svg_axis){SVG_LOG, INFINITY, 0, "latency from intended start, us"})
 
-static const struct {
-    const char *name, *title;
-} kinds[PLOT_KINDS] = {
-    [PLOT_CDF] = {"cdf", "Latency by percentile"},
-    [PLOT_LOAD] = {"load", "Latency by load"},
-    [PLOT_TIME] = {"time", "Rate and latency over time"},
-    [PLOT_BARS] = {"bars", "Latency side by side"},
+const char *const plot_kinds[PLOT_KINDS] = {
+    [PLOT_CDF] = "cdf",
+    [PLOT_LOAD] = "load",
+    [PLOT_TIME] = "time",
+    [PLOT_BARS] = "bars",
 };
 
-const char *
-plot_kind_name(enum plot_kind kind)
-{
-    return kinds[kind].name;
-}
+static const char *const titles[PLOT_KINDS] = {
+    [PLOT_CDF] = "Latency by percentile",
+    [PLOT_LOAD] = "Latency by load",
+    [PLOT_TIME] = "Rate and latency over time",
+    [PLOT_BARS] = "Latency side by side",
+};
 
 static const char *
 title_of(const struct plot *p)
 {
-    return p->title != NULL ? p->title : kinds[p->kind].title;
+    return p->title != NULL ? p->title : titles[p->kind];
 }
 
 static struct svg_frame
@@ -119,7 +118,7 @@ draw_cdf(const struct svg_frame *f, const struct saved_run *run, unsigned colour
     for (unsigned i = 0; i < SAVED_AT; i++) {
         const struct saved_point *point = &run->at[i];
         if (point->is_measured && point->has_interval) {
-            svg_whisker(f, colour, saved_percentiles[i].share, point->low / NS_PER_US,
+            svg_whisker(f, colour, saved_shares[i], point->low / NS_PER_US,
                         point->high / NS_PER_US);
         }
     }
@@ -252,11 +251,11 @@ plot_load(const struct plot *p, FILE *out)
         char label[LABEL_MAX];
         if (is_one) {
             part.at = (enum saved_at)n;
-            snprintf(label, sizeof label, "%s", saved_percentiles[n].name);
+            snprintf(label, sizeof label, "%s", saved_names[n]);
         } else {
             part.groups = &p->groups[n];
             part.groups_len = 1;
-            snprintf(label, sizeof label, "%s of %s", saved_percentiles[p->at].name,
+            snprintf(label, sizeof label, "%s of %s", saved_names[p->at],
                      group_name(p, n));
         }
         draw_by_load(&f, &part, n);
@@ -353,8 +352,7 @@ plot_bars(const struct plot *p, FILE *out)
     unsigned rows = 0;
     struct svg_axis x = {SVG_LINEAR, 0, 0, x_title}, y = {SVG_LINEAR, 0, 1, NULL};
     struct svg_frame f = {out, BAR_LEFT, TOP, BAR_WIDTH, 0, x, y};
-    snprintf(x_title, sizeof x_title, "%s from intended start, us",
-             saved_percentiles[p->at].name);
+    snprintf(x_title, sizeof x_title, "%s from intended start, us", saved_names[p->at]);
     struct svg_axis values = {SVG_LOG, INFINITY, 0, NULL};
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         include(&values,

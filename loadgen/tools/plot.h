@@ -26,6 +26,7 @@ struct plot {
     unsigned groups_len;
 };
 
-const char *plot_kind_name(enum plot_kind kind);
+extern const char *const plot_kinds[PLOT_KINDS];
+
 /* NULL, or what is missing. */
 const char *plot_draw(const struct plot *p, FILE *out);

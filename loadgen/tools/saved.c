@@ -26,20 +26,13 @@ name_of(const char *path)
     return name;
 }
 
-static bool
-bool_at(const json_t *object, const char *key)
-{
-    return json_is_true(json_object_get(object, key));
-}
-
 static struct saved_point
 point_of(const json_t *latency, enum saved_at at)
 {
     struct saved_point p = {0};
     const json_t *value =
-        json_object_get(json_object_get(latency, "pct"), saved_percentiles[at].name);
-    const json_t *ci =
-        json_object_get(json_object_get(latency, "ci"), saved_percentiles[at].name);
+        json_object_get(json_object_get(latency, "pct"), saved_names[at]);
+    const json_t *ci = json_object_get(json_object_get(latency, "ci"), saved_names[at]);
     p.is_measured = json_is_number(value);
     p.value = p.is_measured ? json_number_value(value) : 0;
     if (json_is_number(json_object_get(ci, "low"))) {
@@ -84,7 +77,7 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
         return "it has no totals or no latencies";
     }
     tree_workload(of, &run->load);
-    run->is_valid = bool_at(of, "valid");
+    run->is_valid = json_is_true(json_object_get(of, "valid"));
     run->is_open = mode != NULL && strcmp(mode, "open") == 0;
     run->seconds = tree_number(totals, "seconds");
     run->asked_qps = tree_number(load, "qps");

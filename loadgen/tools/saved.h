@@ -67,10 +67,8 @@ struct saved {
     bool is_scan; /* a file has runs that were asked for different rates */
 };
 
-extern const struct saved_percentile {
-    const char *name; /* "p99.9" */
-    double share;
-} saved_percentiles[SAVED_AT];
+extern const char *const saved_names[SAVED_AT]; /* "p99.9" */
+extern const double saved_shares[SAVED_AT];
 
 /* Also after a failure, and of a zeroed struct. */
 void saved_fini(struct saved *s);

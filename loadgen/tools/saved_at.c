@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const struct saved_percentile saved_percentiles[SAVED_AT] = {
-    [SAVED_P50] = {"p50", .5},
-    [SAVED_P95] = {"p95", .95},
-    [SAVED_P99] = {"p99", .99},
-    [SAVED_P999] = {"p99.9", .999},
-};
+const char *const saved_names[SAVED_AT] = {[SAVED_P50] = "p50",
+                                           [SAVED_P95] = "p95",
+                                           [SAVED_P99] = "p99",
+                                           [SAVED_P999] = "p99.9"};
+const double saved_shares[SAVED_AT] = {
+    [SAVED_P50] = .5, [SAVED_P95] = .95, [SAVED_P99] = .99, [SAVED_P999] = .999};
 
 const char *const saved_loads[SAVED_LOADS] = {
     "workload", "records", "key_size", "value_size", "getcount", "update",

@@ -21,9 +21,8 @@ struct tool {
     unsigned files_len;
     const char *output; /* NULL: stdout */
     const char *title;
-    const char *class; /* NULL: all of a run */
-    enum plot_kind kind;
-    bool has_kind;
+    const char *class;   /* NULL: all of a run */
+    enum plot_kind kind; /* PLOT_KINDS: by what is to be seen */
     enum saved_at at;
     bool in_turn;
     struct trace_conf trace;
@@ -42,31 +41,6 @@ take_file(void *conf, const char *text)
     return NULL;
 }
 
-static const char *
-call_kind(void *conf, const char *text)
-{
-    struct tool *t = conf;
-    t->has_kind = true;
-    for (t->kind = 0; t->kind < PLOT_KINDS; t->kind++) {
-        if (strcmp(text, plot_kind_name(t->kind)) == 0) {
-            return NULL;
-        }
-    }
-    return "a plot is of kind cdf, load, time or bars";
-}
-
-static const char *
-call_percentile(void *conf, const char *text)
-{
-    struct tool *t = conf;
-    for (t->at = 0; t->at < SAVED_AT; t->at++) {
-        if (strcmp(text, saved_percentiles[t->at].name) == 0) {
-            return NULL;
-        }
-    }
-    return "the percentile is p50, p95, p99 or p99.9";
-}
-
 #define AT(field) .offset = offsetof(struct tool, field)
 #define HELP_ROW                                                                         \
     {                                                                                    \
@@ -76,13 +50,15 @@ call_percentile(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt plot_rows[] = {
-    {.letter = 'k', .name = "kind", .kind = OPT_CALL, .call = call_kind,
-     .arg = "cdf|load|time|bars",
+    {.letter = 'k', .name = "kind", .kind = OPT_CHOICE, AT(kind),
+     OPT_CHOICES(plot_kinds), .arg = "cdf|load|time|bars",
+     .error = "a plot is of kind cdf, load, time or bars",
      .help = "latency by percentile, by rate, over time, side by side (cdf; of a scan load)"},
     {.letter = 'o', .name = "output", .kind = OPT_TEXT, AT(output), .arg = "FILE",
      .help = "where to write the SVG (stdout)"},
     {.name = "title", .kind = OPT_TEXT, AT(title), .arg = "TEXT", .help = "above the plot"},
-    {.name = "percentile", .kind = OPT_CALL, .call = call_percentile, .arg = "pN",
+    {.name = "percentile", .kind = OPT_CHOICE, AT(at), OPT_CHOICES(saved_names),
+     .arg = "pN", .error = "the percentile is p50, p95, p99 or p99.9",
      .help = "bars, and load with several curves (p99)"},
     {.name = "class", .kind = OPT_TEXT, AT(class), .arg = "NAME",
      .help = "only this class of each result (all)"},
@@ -95,8 +71,8 @@ static const struct opt convert_rows[] = {
     {.name = "trace-format", .kind = OPT_PARSE, .call = trace_format_parse, AT(trace),
      .arg = "twitter|cachelib|csv:COLUMNS|binary",
      .help = "what the lines are (auto: as they begin)"},
-    {.name = "trace-bad", .kind = OPT_PARSE, .call = trace_bad_parse,
-     AT(trace.skips_bad), .arg = "error|skip",
+    {.name = "trace-bad", .kind = OPT_CHOICE, AT(trace.skips_bad),
+     OPT_CHOICES(trace_bads), .arg = "error|skip", .error = TRACE_BAD_WRONG,
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
     HELP_ROW,
 };
@@ -145,12 +121,12 @@ read_group(struct saved *group, const char *word, const char *class, char *err)
 static enum plot_kind
 kind_of(const struct tool *t, const struct saved *groups)
 {
-    for (unsigned i = 0; i < t->files_len && !t->has_kind; i++) {
+    for (unsigned i = 0; i < t->files_len && t->kind == PLOT_KINDS; i++) {
         if (groups[i].is_scan) {
             return PLOT_LOAD;
         }
     }
-    return t->kind;
+    return t->kind < PLOT_KINDS ? t->kind : PLOT_CDF;
 }
 
 static enum tool_status
@@ -191,22 +167,10 @@ with_groups(const struct tool *t,
 }
 
 static enum tool_status
-run_plot(const struct tool *t)
-{
-    return with_groups(t, write_plot);
-}
-
-static enum tool_status
 write_comparison(const struct tool *t, const struct saved *groups)
 {
     compare_print(&groups[0], &groups[1], t->out);
     return TOOL_DONE;
-}
-
-static enum tool_status
-run_compare(const struct tool *t)
-{
-    return with_groups(t, write_comparison);
 }
 
 static enum tool_status
@@ -240,16 +204,18 @@ static const struct {
     const char *needs; /* the sentence for less or more of them */
     const struct opt *rows;
     size_t rows_len;
-    enum tool_status (*run)(const struct tool *t);
+    enum tool_status (*use)(const struct tool *t, const struct saved *groups);
+    enum tool_status (*run)(const struct tool *t); /* of those that use no groups */
 } tools[] = {
     {"plot", "plot [options] A.json[,A2.json...] ...", 1, FILES_MAX,
-     "plot needs results (JSON files)", ROWS(plot_rows), run_plot},
+     "plot needs results (JSON files)", ROWS(plot_rows), write_plot, NULL},
     {"compare", "compare A.json[,A2.json...] B.json[,B2.json...]", 2, 2,
-     "compare needs two results: A.json B.json", ROWS(compare_rows), run_compare},
+     "compare needs two results: A.json B.json", ROWS(compare_rows), write_comparison,
+     NULL},
     {"convert", "convert [options] trace IN OUT[.zst]", 3, 3, CONVERT_NEEDS,
-     ROWS(convert_rows), run_convert},
+     ROWS(convert_rows), NULL, run_convert},
     {"merge", "merge [options] A.json B.json ...", 1, FILES_MAX,
-     "merge needs results (JSON files)", ROWS(merge_rows), run_merge},
+     "merge needs results (JSON files)", ROWS(merge_rows), NULL, run_merge},
 };
 #define TOOLS (sizeof tools / sizeof tools[0])
 
@@ -267,7 +233,7 @@ tool_is(const char *name)
 enum tool_status
 tool_run(int argc, char **argv, FILE *out, FILE *err)
 {
-    struct tool t = {.out = out, .err = err, .at = SAVED_P99};
+    struct tool t = {.out = out, .err = err, .kind = PLOT_KINDS, .at = SAVED_P99};
     for (size_t i = 0; i < TOOLS; i++) {
         if (strcmp(argv[0], tools[i].name) != 0) {
             continue;
@@ -292,7 +258,7 @@ tool_run(int argc, char **argv, FILE *out, FILE *err)
             return fail(&t, TOOL_UNREADABLE,
                         "results cannot be read: built without jansson");
         }
-        return tools[i].run(&t);
+        return tools[i].use != NULL ? with_groups(&t, tools[i].use) : tools[i].run(&t);
     }
     unreachable();
 }

@@ -14,10 +14,10 @@
 #include "loadgen/wire/link.h"
 
 struct ltls_conf {
-    const char *ca;   /* file of authorities; NULL: the system's */
-    const char *cert; /* of this client, with its chain; NULL: none */
-    const char *key;  /* NULL: in the same file */
-    bool verifies;    /* the server's certificate, and its name */
+    const char *ca;    /* file of authorities; NULL: the system's */
+    const char *cert;  /* of this client, with its chain; NULL: none */
+    const char *key;   /* NULL: in the same file */
+    unsigned verifies; /* 1: the server's certificate, and its name */
 };
 
 /* NULL with a sentence in err, also when this build has no TLS. */

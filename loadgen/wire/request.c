@@ -5,6 +5,43 @@
 
 #include <string.h>
 
+const struct request_words request_of_mix[MIX_VERBS] = {
+    [MIX_GET] = {CODEC_GET, THEN_NOTHING},
+    [MIX_GETS] = {CODEC_GETS, THEN_NOTHING},
+    [MIX_SET] = {CODEC_SET, THEN_NOTHING},
+    [MIX_ADD] = {CODEC_ADD, THEN_NOTHING},
+    [MIX_CAS] = {CODEC_GETS, THEN_CAS},
+    [MIX_DELETE] = {CODEC_DELETE, THEN_NOTHING},
+    [MIX_TOUCH] = {CODEC_TOUCH, THEN_NOTHING},
+    [MIX_INCR] = {CODEC_INCR, THEN_NOTHING},
+    [MIX_INSERT] = {CODEC_SET, THEN_NOTHING},
+    [MIX_SCAN] = {CODEC_GET, THEN_NOTHING},
+    [MIX_RMW] = {CODEC_GET, THEN_SET},
+};
+
+const struct request_words request_of_trace[TRACE_VERBS_END] = {
+    [TRACE_GET] = {CODEC_GET, THEN_NOTHING},
+    [TRACE_GETS] = {CODEC_GETS, THEN_NOTHING},
+    [TRACE_SET] = {CODEC_SET, THEN_NOTHING},
+    [TRACE_ADD] = {CODEC_ADD, THEN_NOTHING},
+    [TRACE_REPLACE] = {CODEC_REPLACE, THEN_NOTHING},
+    [TRACE_CAS] = {CODEC_GETS, THEN_CAS},
+    [TRACE_APPEND] = {CODEC_APPEND, THEN_NOTHING},
+    [TRACE_PREPEND] = {CODEC_PREPEND, THEN_NOTHING},
+    [TRACE_DELETE] = {CODEC_DELETE, THEN_NOTHING},
+    [TRACE_INCR] = {CODEC_INCR, THEN_NOTHING},
+    [TRACE_DECR] = {CODEC_DECR, THEN_NOTHING},
+    [TRACE_TOUCH] = {CODEC_TOUCH, THEN_NOTHING},
+};
+
+unsigned
+request_needs(struct request_words words)
+{
+    return CODEC_BIT(words.verb) | (words.then == THEN_CAS   ? CODEC_BIT(CODEC_CAS)
+                                    : words.then == THEN_SET ? CODEC_BIT(CODEC_SET)
+                                                             : 0);
+}
+
 static size_t
 key_max(const struct workload *w)
 {

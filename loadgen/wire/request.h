@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 #include "loadgen/wire/codec.h"
+#include "loadgen/work/mix.h"
+#include "loadgen/work/trace.h"
 #include "loadgen/work/workload.h"
 
 /* What the caller has to send when a get is answered. */
@@ -19,6 +21,16 @@ enum request_then {
     THEN_CAS, /* a cas of each value */
     THEN_SET, /* a set of each key */
 };
+
+/* How a verb of a mix or a trace begins on the wire, and what follows. */
+struct request_words {
+    enum codec_verb verb;
+    enum request_then then;
+};
+extern const struct request_words request_of_mix[MIX_VERBS];
+extern const struct request_words request_of_trace[TRACE_VERBS_END];
+/* The CODEC_BITs of all that it takes. */
+unsigned request_needs(struct request_words words);
 
 struct request {
     enum codec_verb verb;

@@ -42,8 +42,8 @@ one_at_a_time(const char *key, size_t len)
     return h;
 }
 
-static uint64_t
-fnv_1a(const char *key, size_t len)
+uint64_t
+shard_fnv(const char *key, size_t len)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < len; i++) {
@@ -164,7 +164,7 @@ shard_of(const struct shard *s, const char *key, size_t len)
         md5_sum(key, len, sum);
         return find_point(s, sum[0]);
     case SHARD_JUMP:
-        return shard_jump(fnv_1a(key, len), s->servers);
+        return shard_jump(shard_fnv(key, len), s->servers);
     default:
         unreachable();
     }

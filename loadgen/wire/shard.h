@@ -58,6 +58,8 @@ void shard_init(struct shard *s, enum shard_law law, const struct target *target
                 unsigned targets_len);
 void shard_fini(struct shard *s);
 
+/* FNV-1a. */
+uint64_t shard_fnv(const char *key, size_t len);
 /* Jump consistent hash: a number below `servers`. */
 unsigned shard_jump(uint64_t key, unsigned servers);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "loadgen/wire/codec.h"
 
 #define UNIX_PREFIX "unix:"
@@ -92,7 +93,7 @@ target_ports(const char *text, size_t *at, unsigned *first)
     uint32_t low, high;
     /* Not of a path, and not of a name such as "a-b" without a port. */
     if (dash == NULL || strchr(colon, '/') != NULL ||
-        strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
+        part_after(text, UNIX_PREFIX) != NULL) {
         return 1;
     }
     if (!num_u32(colon + 1, (size_t)(dash - colon - 1), &low) ||
@@ -189,10 +190,9 @@ complain_of_transport(const char *name, char *err, size_t err_len)
 static bool
 resolve(struct target *t, const char *text, const char *port, char *err, size_t err_len)
 {
-    bool has_prefix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
-    if (has_prefix || t->transport == TRANSPORT_UNIX) {
-        return resolve_unix(t, text + (has_prefix ? strlen(UNIX_PREFIX) : 0), err,
-                            err_len);
+    const char *path = part_after(text, UNIX_PREFIX);
+    if (path != NULL || t->transport == TRANSPORT_UNIX) {
+        return resolve_unix(t, path != NULL ? path : text, err, err_len);
     }
     return resolve_host(t, text, port, err, err_len);
 }

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "base/part.h"
 #include "loadgen/work/form.h"
 
 #define PIECES_MAX 4096 /* in a text; a file may have more */
@@ -186,23 +187,18 @@ dist_of_pairs(struct dist *d, const struct pairs *t, double last)
     return wrong;
 }
 
-/* "1=2,3=4" */
+/* "1=2" */
 static const char *
-parse_pairs(struct pairs *t, const char *text, size_t len)
+add_pair(void *pairs, const char *p, size_t len)
 {
-    const char *end = text + len;
-    for (const char *p = text; p != NULL;) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        size_t n = (size_t)((comma != NULL ? comma : end) - p);
-        const char *equals = memchr(p, '=', n);
-        if (t->count == PIECES_MAX || equals == NULL ||
-            !num_double(p, (size_t)(equals - p), &t->first[t->count]) ||
-            !num_double(equals + 1, n - (size_t)(equals - p) - 1, &t->second[t->count])) {
-            return "a table is NUMBER=NUMBER,NUMBER=NUMBER and so on";
-        }
-        t->count++;
-        p = comma != NULL ? comma + 1 : NULL;
+    struct pairs *t = pairs;
+    const char *equals = memchr(p, '=', len);
+    if (t->count == PIECES_MAX || equals == NULL ||
+        !num_double(p, (size_t)(equals - p), &t->first[t->count]) ||
+        !num_double(equals + 1, len - (size_t)(equals - p) - 1, &t->second[t->count])) {
+        return "a table is NUMBER=NUMBER,NUMBER=NUMBER and so on";
     }
+    t->count++;
     return NULL;
 }
 
@@ -210,7 +206,7 @@ static const char *
 parse_table(struct dist *d, const char *text, size_t len, double last)
 {
     struct pairs t = make_pairs(PIECES_MAX);
-    const char *wrong = parse_pairs(&t, text, len);
+    const char *wrong = part_each(text, len, ',', add_pair, &t);
     wrong = wrong != NULL ? wrong : dist_of_pairs(d, &t, last);
     free(t.first);
     return wrong;

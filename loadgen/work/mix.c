@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 static const char *const names[] = {
     [MIX_GET] = "get",     [MIX_GETS] = "gets", [MIX_SET] = "set",
@@ -51,8 +52,9 @@ build(struct mix *m, const double weights[MIX_VERBS], double sum)
 
 /* One "verb:weight" into its place. */
 static const char *
-add_word(const char *word, size_t len, double weights[MIX_VERBS])
+add_word(void *all, const char *word, size_t len)
 {
+    double *weights = all;
     const char *colon = memchr(word, ':', len);
     double weight;
     if (colon == NULL ||
@@ -73,14 +75,9 @@ const char *
 mix_parse(void *mix, const char *text)
 {
     double weights[MIX_VERBS] = {0}, sum = 0;
-    for (const char *p = text; p != NULL;) {
-        const char *comma = strchr(p, ',');
-        size_t len = comma != NULL ? (size_t)(comma - p) : strlen(p);
-        const char *wrong = add_word(p, len, weights);
-        if (wrong != NULL) {
-            return wrong;
-        }
-        p = comma != NULL ? comma + 1 : NULL;
+    const char *wrong = part_each(text, strlen(text), ',', add_word, weights);
+    if (wrong != NULL) {
+        return wrong;
     }
     for (unsigned i = 0; i < MIX_VERBS; i++) {
         sum += weights[i];

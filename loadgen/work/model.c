@@ -7,15 +7,19 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/opt_name.h"
+
 #define BLANKS " \t\r"
 #define ENDS "\n;"
 #define ERR_MAX 160
 #define SHOWN_MAX 40 /* of a word that is none */
 
 static const struct model models[] = {
-#define MODEL(name, key_size, value_size, popularity, ops, expiry, arrivals, on_miss,    \
-              about)                                                                     \
-    {name, about, {key_size, value_size, popularity, ops, expiry, arrivals, on_miss}},
+#define MODEL(model, key_size, value_size, popularity, ops, expiry, arrivals, on_miss,   \
+              what)                                                                      \
+    {.name = model,                                                                      \
+     .about = what,                                                                      \
+     .texts = {key_size, value_size, popularity, ops, expiry, arrivals, on_miss}},
 #include "loadgen/work/models.def"
 #undef MODEL
 };
@@ -138,14 +142,9 @@ static enum model_field
 find_field(const char *name, size_t len)
 {
     unsigned i = 0;
-    for (bool is = false; i < MODEL_FIELDS; i++) {
-        is = strlen(names[i]) == len;
-        for (size_t at = 0; is && at < len; at++) {
-            is = names[i][at] == (name[at] == '_' ? '-' : name[at]);
-        }
-        if (is) {
-            break;
-        }
+    while (i < MODEL_FIELDS &&
+           (strlen(names[i]) != len || !opt_begins_with(names[i], name, len))) {
+        i++;
     }
     return (enum model_field)i;
 }
@@ -185,8 +184,7 @@ without_blanks(const char *text, size_t len)
 
 /* "NAME = VALUE", nothing around it; the byte behind it may be written. */
 static const char *
-take_field(struct model *m, unsigned lines[MODEL_FIELDS], char *text, size_t len,
-           unsigned line)
+take_field(struct model *m, char *text, size_t len, unsigned line)
 {
     char *equals = memchr(text, '=', len);
     if (equals == NULL) {
@@ -208,17 +206,16 @@ take_field(struct model *m, unsigned lines[MODEL_FIELDS], char *text, size_t len
     }
     if (m->texts[field] != NULL) {
         snprintf(err, sizeof err, "%s was told before, in line %u", names[field],
-                 lines[field]);
+                 m->lines[field]);
         return err;
     }
     m->texts[field] = value;
-    lines[field] = line;
+    m->lines[field] = line;
     return NULL;
 }
 
 static const char *
-take_line(struct model *m, unsigned lines[MODEL_FIELDS], char *text, size_t len,
-          unsigned line)
+take_line(struct model *m, char *text, size_t len, unsigned line)
 {
     const char *wrong = is_text(text, len) ? NULL : "has bytes that are no text";
     char *end = text + (wrong == NULL ? without_comment(text, len) : 0);
@@ -227,24 +224,24 @@ take_line(struct model *m, unsigned lines[MODEL_FIELDS], char *text, size_t len,
         char *stop = memchr(text, ';', (size_t)(end - text));
         stop = stop != NULL ? stop : end;
         size_t used = part < stop ? without_blanks(part, (size_t)(stop - part)) : 0;
-        wrong = used > 0 ? take_field(m, lines, part, used, line) : NULL;
+        wrong = used > 0 ? take_field(m, part, used, line) : NULL;
         text = stop + 1;
     }
     return wrong;
 }
 
 const char *
-model_parse(struct model *m, unsigned lines[MODEL_FIELDS], char *text, size_t len,
-            unsigned *line)
+model_parse(struct model *m, char *text, size_t len, unsigned *line)
 {
     const char *wrong = NULL;
     must(text[len] == '\0');
     memset(m->texts, 0, sizeof m->texts);
+    memset(m->lines, 0, sizeof m->lines);
     *line = 0;
     for (char *end = text + len; wrong == NULL && text < end;) {
         char *stop = memchr(text, '\n', (size_t)(end - text));
         stop = stop != NULL ? stop : end;
-        wrong = take_line(m, lines, text, (size_t)(stop - text), ++*line);
+        wrong = take_line(m, text, (size_t)(stop - text), ++*line);
         text = stop + 1;
     }
     if (wrong != NULL) {

@@ -47,6 +47,7 @@ struct model {
     const char *name;
     const char *about;               /* NULL: nothing is told */
     const char *texts[MODEL_FIELDS]; /* NULL: it does not say */
+    unsigned lines[MODEL_FIELDS];    /* where it says so, from 1; 0: it has a name */
 };
 
 /* NULL when there is none of that name. */
@@ -60,11 +61,11 @@ void model_help(FILE *out);
 
 const char *model_field_name(enum model_field field);
 
-/* Fills in the texts that are told, and the line of each (from 1). `text` ends with a 0 behind
- * its `len` bytes, is cut in place and lives as long as m, whose name and about are kept.
- * NULL, or a sentence (a buffer that the next call overwrites) with *line. */
-must_check const char *model_parse(struct model *m, unsigned lines[MODEL_FIELDS],
-                                   char *text, size_t len, unsigned *line);
+/* Fills in the texts that are told, and their lines. `text` ends with a 0 behind its `len` bytes,
+ * is cut in place and lives as long as m, whose name and about are kept. NULL, or a sentence (a
+ * buffer that the next call overwrites) with *line. */
+must_check const char *model_parse(struct model *m, char *text, size_t len,
+                                   unsigned *line);
 /* As such a text, one line each. */
 void model_print(const struct model *m, FILE *out);
 /* In one word of less than `cap` bytes, with ';'. False when there is no room, or a text has

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/work/trace_file.h"
 
 #define BUFFER 262144
@@ -32,7 +33,7 @@ struct trace {
 const char *
 trace_format_parse(void *trace_conf, const char *text)
 {
-    static const char csv[] = "csv:";
+    const char *columns = part_after(text, "csv:");
     struct trace_conf *conf = trace_conf;
     static const struct {
         const char *name;
@@ -43,10 +44,9 @@ trace_format_parse(void *trace_conf, const char *text)
         {"cachelib", TRACE_CACHELIB},
         {"binary", TRACE_BINARY},
     };
-    size_t n = sizeof csv - 1;
-    if (strncmp(text, csv, n) == 0) {
+    if (columns != NULL) {
         conf->format = TRACE_CSV;
-        return trace_layout_parse(&conf->layout, text + n, strlen(text + n), false);
+        return trace_layout_parse(&conf->layout, columns, strlen(columns), false);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i].name, text) == 0) {
@@ -57,15 +57,7 @@ trace_format_parse(void *trace_conf, const char *text)
     return "the format of a trace is auto, twitter, cachelib, csv:COLUMNS or binary";
 }
 
-const char *
-trace_bad_parse(void *skips_bad, const char *text)
-{
-    bool *skips = skips_bad;
-    *skips = strcmp(text, "skip") == 0;
-    return *skips || strcmp(text, "error") == 0
-               ? NULL
-               : "lines that make no sense are an error (error) or passed over (skip)";
-}
+const char *const trace_bads[TRACE_BADS] = {"error", "skip"};
 
 static void
 print_note(const char *path, uint64_t count, const char *what, const char *name,

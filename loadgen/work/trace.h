@@ -123,7 +123,7 @@ struct trace_conf {
     const char *opened; /* in place of the path, which stays its name; or NULL */
     enum trace_format format;
     struct trace_layout layout; /* CSV */
-    bool skips_bad;             /* lines that make no sense are counted, not an error */
+    unsigned skips_bad;      /* 1: lines that make no sense are counted, not an error */
     const atomic_bool *stop; /* set when no more is wanted: the trace ends; NULL: none */
 };
 
@@ -149,8 +149,11 @@ struct trace;
 
 /* "auto", "twitter", "cachelib", "csv:COLUMNS", "binary". NULL, or a sentence. */
 must_check const char *trace_format_parse(void *conf, const char *text);
-/* "error", "skip": skips_bad. NULL, or a sentence. */
-must_check const char *trace_bad_parse(void *skips_bad, const char *text);
+/* The choices for skips_bad, and the sentence for other words. */
+#define TRACE_BADS 2
+#define TRACE_BAD_WRONG                                                                  \
+    "lines that make no sense are an error (error) or passed over (skip)"
+extern const char *const trace_bads[TRACE_BADS];
 /* A line for each kind of thing that was met, none for nothing. */
 void trace_notes_print(const struct trace_notes *n, const char *path, FILE *out);
 

@@ -3,9 +3,11 @@
  */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <time.h>
+
+#include "base/must.h"
 
 /* Written by clock_init before any other thread starts. */
 static nsec_t started_mono;
@@ -36,6 +38,26 @@ nsec_t
 clock_now(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+void
+clock_cond_init(pthread_cond_t *changed)
+{
+    pthread_condattr_t attr;
+    PTHREAD_OK(pthread_condattr_init(&attr));
+    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+    PTHREAD_OK(pthread_cond_init(changed, &attr));
+    PTHREAD_OK(pthread_condattr_destroy(&attr));
+}
+
+bool
+clock_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex, nsec_t until)
+{
+    const struct timespec at = {(time_t)(until / NSEC_PER_SEC),
+                                (long)(until % NSEC_PER_SEC)};
+    int rc = pthread_cond_timedwait(changed, mutex, &at);
+    must(rc == 0 || rc == ETIMEDOUT);
+    return rc == 0;
 }
 
 nsec_t

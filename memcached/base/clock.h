@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef uint64_t nsec_t; /* nanoseconds of CLOCK_MONOTONIC */
@@ -21,6 +23,11 @@ typedef uint64_t nsec_t; /* nanoseconds of CLOCK_MONOTONIC */
 nsec_t clock_now(void);
 /* The time that the calling thread has been on a CPU. */
 nsec_t clock_of_thread(void);
+/* A condition by clock_now's time. */
+void clock_cond_init(pthread_cond_t *changed);
+/* Waits for it, until then. False: it is later. */
+bool clock_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex, nsec_t until);
+
 /* So many seconds, from 0 on. */
 static inline nsec_t
 clock_seconds(double seconds)

@@ -149,6 +149,45 @@ num_double(const char *p, size_t n, double *out)
     return true;
 }
 
+const struct num_unit num_times[NUM_TIMES] = {
+    {"", 1e3}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+bool
+num_with_unit(const char *p, size_t n, const struct num_unit *units, size_t count,
+              double *out)
+{
+    size_t len = 0;
+    double value;
+    while (len < n && memchr("-.0123456789", p[len], 12) != NULL) {
+        len++;
+    }
+    if (!num_double(p, len, &value)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(units[i].name) == n - len &&
+            memcmp(units[i].name, p + len, n - len) == 0) {
+            *out = value * units[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+num_share(const char *p, size_t n, double *out, bool *is_percent)
+{
+    bool has_sign = n > 0 && p[n - 1] == '%';
+    if (!num_double(p, n - has_sign, out)) {
+        return false;
+    }
+    *out /= has_sign ? 100 : 1;
+    if (is_percent != NULL) {
+        *is_percent = has_sign;
+    }
+    return true;
+}
+
 /* log10(2) = 0.30103 = 1233 / 2^12, close enough for 64 bits. */
 #define LOG10_2_NUMERATOR 1233
 #define LOG10_2_SHIFT 12

@@ -36,6 +36,21 @@ must_check bool num_scaled(const char *p, size_t n, uint64_t unit, uint64_t *out
 /* A finite decimal fraction such as 1.25; the whole word. Locale is ignored. */
 must_check bool num_double(const char *p, size_t n, double *out);
 
+/* A number and one of these units behind it, "" for a number alone: as many of what the units
+ * count. */
+struct num_unit {
+    const char *name;
+    double value;
+};
+must_check bool num_with_unit(const char *p, size_t n, const struct num_unit *units,
+                              size_t count, double *out);
+/* Nanoseconds in a unit of time, the largest last; a number alone is of microseconds. */
+#define NUM_TIMES 5
+extern const struct num_unit num_times[NUM_TIMES];
+
+/* A share: a number, or with '%' behind it so many hundredths. is_percent: which; or NULL. */
+must_check bool num_share(const char *p, size_t n, double *out, bool *is_percent);
+
 /* 1 to 65535, or no number: a service's name. getaddrinfo(3) takes other numbers modulo 2^16. */
 must_check bool num_may_be_port(const char *p, size_t n);
 

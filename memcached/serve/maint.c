@@ -5,19 +5,17 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
+
 #define YIELD_SECONDS 60u /* that clients have for themselves after a conflict */
 
 void
 maint_init(struct maint *m, const struct maint_conf *conf,
            const pthread_mutexattr_t *lock_attr)
 {
-    pthread_condattr_t attr;
     *m = (struct maint){.conf = *conf};
     PTHREAD_OK(pthread_mutex_init(&m->lock, lock_attr));
-    PTHREAD_OK(pthread_condattr_init(&attr));
-    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-    PTHREAD_OK(pthread_cond_init(&m->wake, &attr));
-    PTHREAD_OK(pthread_condattr_destroy(&attr));
+    clock_cond_init(&m->wake);
 }
 
 void

@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "base/must.h"
 #include "check_main.h"
 
 /* Each test runs in a process of its own, so the shift starts at 0. The start lies between
@@ -130,6 +131,21 @@ TEST(test_resume)
     ck_assert_uint_ge(clock_rel(after + 1000 * NSEC_PER_SEC), CLOCK_REL_START + 999);
     ck_assert_uint_ge(clock_rel(after + 2000 * NSEC_PER_SEC),
                       clock_rel(after + 1000 * NSEC_PER_SEC) + 1000);
+}
+
+TEST(test_a_condition_by_its_time)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed;
+    clock_cond_init(&changed);
+    PTHREAD_OK(pthread_mutex_lock(&mutex));
+    nsec_t until = clock_now() + NSEC_PER_MSEC;
+    while (clock_cond_wait(&changed, &mutex, until)) {
+    }
+    ck_assert_uint_ge(clock_now(), until);
+    ck_assert(!clock_cond_wait(&changed, &mutex, 1)); /* long ago */
+    PTHREAD_OK(pthread_mutex_unlock(&mutex));
+    PTHREAD_OK(pthread_cond_destroy(&changed));
 }
 
 TEST(test_goes_on_from_another)

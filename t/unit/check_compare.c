@@ -38,7 +38,7 @@ make_side(struct saved_run *runs, unsigned count, struct sample *s, uint64_t see
         sample_reset(s);
         draw_slower_queue(s, &rng, load, n, slower);
         for (unsigned at = 0; at < SAVED_AT; at++) {
-            runs[i].at[at] = point_of(s, saved_percentiles[at].share);
+            runs[i].at[at] = point_of(s, saved_shares[at]);
         }
     }
 }
@@ -76,7 +76,7 @@ TEST_ROWS(test_same, same, NULL)
         unsigned differ = v[at][COMPARE_LOWER] + v[at][COMPARE_HIGHER];
         ck_assert_msg(differ * 100 <= FALSE_MAX * row->pairs,
                       "%u of %u pairs of the same differ at %s", differ, row->pairs,
-                      saved_percentiles[at].name);
+                      saved_names[at]);
         ck_assert(at == SAVED_P999 || v[at][COMPARE_UNKNOWN] == 0);
     }
 }
@@ -88,7 +88,7 @@ TEST(test_different)
     judge_pairs(PAIRS / 10, 1, 0, 10000, 1.5, v);
     for (unsigned at = 0; at < SAVED_P999; at++) {
         ck_assert_msg(v[at][COMPARE_HIGHER] >= FOUND_MIN, "only %u of 100 found at %s",
-                      v[at][COMPARE_HIGHER], saved_percentiles[at].name);
+                      v[at][COMPARE_HIGHER], saved_names[at]);
         ck_assert_uint_eq(v[at][COMPARE_LOWER], 0);
     }
 }

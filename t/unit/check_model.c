@@ -150,11 +150,10 @@ static const char *
 read_text(struct model *m, const char *text, unsigned *line)
 {
     static char copy[256];
-    static unsigned lines[MODEL_FIELDS];
     m->name = "mine";
     m->about = NULL;
     snprintf(copy, sizeof copy, "%s", text);
-    return model_parse(m, lines, copy, strlen(copy), line);
+    return model_parse(m, copy, strlen(copy), line);
 }
 
 TEST(test_text)

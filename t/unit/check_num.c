@@ -303,6 +303,65 @@ TEST_ROWS(test_not_double, not_double, *row)
     ck_assert(!num_double(p, n, &value) && value == UNTOUCHED);
 }
 
+static const struct {
+    const char *text;
+    double value;
+} time_rows[] = {
+    {"5", 5e3},    {"5ns", 5},    {"5us", 5e3}, {"1.5ms", 1.5e6},
+    {".5s", .5e9}, {"-1s", -1e9}, {"0s", 0},    {"5.ms", 5e6},
+};
+
+static const char *const not_time[] = {"",   "us",  "5x", "5 us",   "5us ", "5s5",
+                                       "5m", "5e3", "-",  "1.2.3s", "5%",   "ns5"};
+
+TEST_ROWS(test_time, time_rows, row->text)
+{
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
+    double value = UNTOUCHED;
+    ck_assert(num_with_unit(p, n, num_times, NUM_TIMES, &value));
+    ck_assert_double_eq_tol(value, row->value, 1e-6);
+}
+
+TEST_ROWS(test_not_time, not_time, *row)
+{
+    size_t n;
+    FREED char *p = word_of(*row, &n);
+    double value = UNTOUCHED;
+    ck_assert(!num_with_unit(p, n, num_times, NUM_TIMES, &value) && value == UNTOUCHED);
+}
+
+static const struct {
+    const char *text;
+    double value;
+    bool is_percent;
+} share_rows[] = {
+    {"2%", .02, true},   {"0.5", .5, false}, {"100%", 1, true},
+    {"-1%", -.01, true}, {"7", 7, false},
+};
+
+static const char *const not_share[] = {"", "%", "2%%", "2 %", "x%", "%2"};
+
+TEST_ROWS(test_share, share_rows, row->text)
+{
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
+    double value = UNTOUCHED;
+    bool is_percent = !row->is_percent;
+    ck_assert(num_share(p, n, &value, NULL));
+    ck_assert(num_share(p, n, &value, &is_percent));
+    ck_assert(is_percent == row->is_percent);
+    ck_assert_double_eq_tol(value, row->value, 1e-15);
+}
+
+TEST_ROWS(test_not_share, not_share, *row)
+{
+    size_t n;
+    FREED char *p = word_of(*row, &n);
+    double value = UNTOUCHED;
+    ck_assert(!num_share(p, n, &value, NULL) && value == UNTOUCHED);
+}
+
 TEST(test_double_never_overflows)
 {
     char digits[400];

@@ -246,7 +246,7 @@ TEST(test_names)
     ck_assert(tool_is("plot") && tool_is("compare") && tool_is("merge"));
     ck_assert(!tool_is("-s") && !tool_is("") && !tool_is("plots"));
     for (unsigned at = 0; at < SAVED_AT; at++) {
-        ck_assert_double_eq_tol(strtod(saved_percentiles[at].name + 1, NULL) / 100,
-                                saved_percentiles[at].share, 1e-9);
+        ck_assert_double_eq_tol(strtod(saved_names[at] + 1, NULL) / 100, saved_shares[at],
+                                1e-9);
     }
 }

@@ -4,23 +4,14 @@
 #include "loadgen/swarm/agent/job.h"
 
 #include <math.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/part.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
 
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
-
-static void
-wake(struct job *j)
-{
-    uint64_t one = 1;
-    ssize_t n = write(j->wake_fd, &one, sizeof one);
-    must(n == sizeof one);
-}
 
 static void
 change(struct job *j, enum job_state state)
@@ -29,7 +20,7 @@ change(struct job *j, enum job_state state)
     j->state = state;
     PTHREAD_OK(pthread_cond_broadcast(&j->changed));
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
-    wake(j);
+    mbox_wake(&j->wake);
 }
 
 static bool
@@ -56,7 +47,7 @@ look(void *arg, const struct run *run, nsec_t now)
     j->interval = interval_number(now - window->start, window->end - window->start,
                                   j->spec.tick_length);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
-    wake(j);
+    mbox_wake(&j->wake);
     return !is_stopped(j);
 }
 
@@ -64,7 +55,6 @@ look(void *arg, const struct run *run, nsec_t now)
 static void
 take_error(struct job *j)
 {
-    static const char program[] = "mcload: ";
     fflush(j->said);
     size_t len = j->said_len;
     while (len > 0 && j->said_text[len - 1] == '\n') {
@@ -72,10 +62,8 @@ take_error(struct job *j)
     }
     const char *line = strrchr(j->said_text, '\n');
     line = line != NULL ? line + 1 : j->said_text;
-    if (strncmp(line, program, sizeof program - 1) == 0) {
-        line += sizeof program - 1;
-    }
-    snprintf(j->err, sizeof j->err, "%s", line);
+    const char *said = part_after(line, "mcload: ");
+    snprintf(j->err, sizeof j->err, "%s", said != NULL ? said : line);
 }
 
 /* ---- observing ------------------------------------------------------------------------- */
@@ -93,7 +81,7 @@ tell_samples(struct job *j)
     }
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     if (has_new) {
-        wake(j);
+        mbox_wake(&j->wake);
     }
 }
 
@@ -202,9 +190,9 @@ job_init(struct job *j)
     *j = (struct job){.state = JOB_NEW};
     PTHREAD_OK(pthread_mutex_init(&j->mutex, NULL));
     PTHREAD_OK(pthread_cond_init(&j->changed, NULL));
-    j->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    must(mbox_init(&j->wake));
     j->said = open_memstream(&j->said_text, &j->said_len);
-    must(j->wake_fd != -1 && j->said != NULL);
+    must(j->said != NULL);
 }
 
 bool

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "base/mbox.h"
 #include "loadgen/run/stats_poll.h"
 #include "loadgen/run/run.h"
 #include "loadgen/run/servers.h"
@@ -26,7 +27,7 @@ enum job_state {
 struct job {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int wake_fd; /* readable when state or snapshot has changed */
+    struct mbox wake; /* readable when state or snapshot has changed */
     enum job_state state;
     char err[MESSAGE_TEXT_MAX];
     /* The service's before the first order, the worker's after. */

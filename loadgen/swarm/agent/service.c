@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/part.h"
 #include "loadgen/swarm/agent/job.h"
 #include "loadgen/swarm/chan.h"
 #include "loadgen/swarm/delta.h"
@@ -138,14 +139,14 @@ put_costs(struct frame_out *o, const struct result *r)
 static void
 put_notes(struct frame_out *o, struct job *j)
 {
-    static const char program[] = "mcload: ";
     fflush(j->said);
     const char *p = j->said_text + j->said_before;
     for (unsigned n = 0; n < MESSAGE_NOTES_MAX && p < j->said_text + j->said_len; n++) {
-        size_t len = strcspn(p, "\n"), skip = sizeof program - 1;
+        const char *said = part_after(p, "mcload: ");
         char line[MESSAGE_TEXT_MAX];
-        skip = strncmp(p, program, skip) == 0 ? skip : 0;
-        snprintf(line, sizeof line, "%.*s", (int)(len - skip), p + skip);
+        p = said != NULL ? said : p;
+        size_t len = strcspn(p, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, p);
         frame_put_text(o, FIELD_NOTE, line);
         p += len + (p[len] == '\n' ? 1 : 0);
     }
@@ -314,9 +315,7 @@ static void
 on_job(struct service *s)
 {
     static enum job_state reported = JOB_NEW;
-    uint64_t count;
-    while (read(s->job.wake_fd, &count, sizeof count) > 0) {
-    }
+    mbox_clear(&s->job.wake);
     enum job_state state = job_state(&s->job);
     if (state == JOB_IDLE && reported == JOB_NEW) {
         struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
@@ -367,7 +366,7 @@ look_after(struct service *s)
 {
     struct pollfd fds[] = {
         {.fd = s->chan.fd, .events = chan_events(&s->chan)},
-        {.fd = s->job.wake_fd, .events = POLLIN},
+        {.fd = s->job.wake.fd, .events = POLLIN},
         {.fd = s->signal_fd, .events = POLLIN},
     };
     nsec_t before = clock_now();

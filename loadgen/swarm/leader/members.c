@@ -7,9 +7,6 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "loadgen/swarm/message.h"
@@ -40,15 +37,10 @@ members_open(struct members *l, const struct options *o, unsigned load_classes)
         .run.stats_length = clock_seconds(o->server_stats_s),
     };
     PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
-    pthread_condattr_t attr;
-    PTHREAD_OK(pthread_condattr_init(&attr));
-    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-    PTHREAD_OK(pthread_cond_init(&l->changed, &attr));
-    PTHREAD_OK(pthread_condattr_destroy(&attr));
-    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    clock_cond_init(&l->changed);
+    must(mbox_init(&l->wake));
     l->all = alloc_zeroed(o->agents_len + 1, sizeof *l->all);
     l->run.ledger = ledger_create(o->agents_len + 1, o->classes_len);
-    must(l->wake_fd != -1);
     enum exit_status status = seal_read_key(&key, o->key_file, err, sizeof err)
                                   ? EXIT_VALID
                                   : options_fail(stderr, EXIT_USAGE, "%s", err);
@@ -95,10 +87,9 @@ members_main(void *arg)
     struct pollfd fds[MESSAGE_AGENTS_MAX + 1];
     bool is_over = false;
     while (!is_over) {
-        uint64_t woken;
         PTHREAD_OK(pthread_mutex_lock(&l->mutex));
         do_orders(l);
-        fds[0] = (struct pollfd){.fd = l->wake_fd, .events = POLLIN};
+        fds[0] = (struct pollfd){.fd = l->wake.fd, .events = POLLIN};
         for (unsigned i = 1; i < l->count; i++) {
             struct chan *c = &l->all[i].chan;
             fds[i] = (struct pollfd){.fd = c->fd, .events = chan_events(c)};
@@ -106,8 +97,7 @@ members_main(void *arg)
         PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
         int rc = poll(fds, l->count, LOOK_MS);
         must(rc >= 0 || errno == EINTR);
-        while (read(l->wake_fd, &woken, sizeof woken) > 0) {
-        }
+        mbox_clear(&l->wake);
         PTHREAD_OK(pthread_mutex_lock(&l->mutex));
         for (unsigned i = 1; i < l->count; i++) {
             member_serve(&l->all[i], rc > 0 && fds[i].fd != -1 ? fds[i].revents : 0);
@@ -134,21 +124,13 @@ members_start(struct members *l)
 void
 members_wake(struct members *l)
 {
-    uint64_t one = 1;
-    ssize_t n = write(l->wake_fd, &one, sizeof one);
-    must(n == sizeof one);
+    mbox_wake(&l->wake);
 }
 
 void
 members_wait(struct members *l)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WAIT_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    int rc = pthread_cond_timedwait(&l->changed, &l->mutex, &until);
-    must(rc == 0 || rc == ETIMEDOUT);
+    (void)clock_cond_wait(&l->changed, &l->mutex, clock_now() + WAIT_MS * NSEC_PER_MSEC);
 }
 
 unsigned
@@ -246,7 +228,7 @@ members_close(struct members *l)
     free(l->all);
     ledger_destroy(&l->run.ledger);
     server_stats_destroy(&l->run.stats);
-    close(l->wake_fd);
+    mbox_fini(&l->wake);
     PTHREAD_OK(pthread_cond_destroy(&l->changed));
     PTHREAD_OK(pthread_mutex_destroy(&l->mutex));
 }

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "base/mbox.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/options/options.h"
@@ -148,7 +149,7 @@ struct members {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* any of them state */
     pthread_t thread;
-    int wake_fd;
+    struct mbox wake;
     bool is_started, wants_end, wants_stop;
     bool wants_start; /* sends the run to those that are ready */
     nsec_t stamped_at;
