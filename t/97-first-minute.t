@@ -110,7 +110,7 @@ SKIP: {
     is(@bars, $results, 'a bar each') or diag($ran->{out});
     like($ran->{out}, qr/^$_$/m, $_)
         for 'alone', 'beside multigets of 50 keys, 50 connections', 'beside gets of 100 KB, 32 connections';
-    like($ran->{out}, $result->{is_valid} ? qr/^VALID: / : qr/^INVALID: the machine was too busy to judge \d of $results/m,
+    like($ran->{out}, $result->{is_valid} ? qr/^VALID: /m : qr/^INVALID: the machine was too busy to judge \d of $results/m,
         'the verdict');
     my ($said, $status) = interrupted(qr/^  1 of/m, 'demo', @once);
     is($status >> 8, 130, 'Ctrl-C');
