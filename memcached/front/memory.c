@@ -3,6 +3,8 @@
  *
  * Item memory: how much, in what chunks, found by which table, kept in which file.
  */
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -402,8 +404,10 @@ settle(struct settings *s, int *status)
         conf->machine_bytes =
             ((uint64_t)machine.totalram + machine.totalswap) * machine.mem_unit;
     }
-    /* Addresses count as locked memory. */
-    conf->reserves_least = s->locks_memory && geteuid() != 0;
+    /* Addresses count as locked memory, which has a limit for some. */
+    conf->reserves_least =
+        s->locks_memory &&
+        (geteuid() != 0 || prctl(PR_CAPBSET_READ, CAP_IPC_LOCK, 0L, 0L, 0L) != 1);
     conf->keeps_pages_when_full = !rules_of(s->profile)->mover_may_evict;
     s->serve.use_cas = conf->use_cas;
     return wrong;

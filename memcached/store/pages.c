@@ -10,6 +10,8 @@
 /* For classes that get their first page beyond the limit. */
 #define SLACK_BYTES ((uint64_t)STORE_CLASSES * STORE_PAGE_BYTES)
 
+#define OTHERS_BYTES ((uint64_t)256 << 20)
+
 unsigned
 pages_shift(const struct store_conf *conf)
 {
@@ -31,8 +33,7 @@ pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem)
         .map_ctx = conf->map_ctx,
         .limit_bytes = conf->limit_bytes,
         .malloced_bytes = conf->initial_malloced,
-        .reserve_bytes =
-            conf->reserves_least ? 0 : (uint64_t)UINT32_MAX << pages_shift(conf),
+        .reserves_least = conf->reserves_least,
         .can_trim = conf->can_reassign,
         .range.shift = pages_shift(conf),
     };
@@ -46,28 +47,62 @@ pages_fini(struct pages *p)
     }
 }
 
+/* Bytes of pages that links reach. */
+static uint64_t
+reach_of(const struct pages *p)
+{
+    uint64_t bytes = (uint64_t)UINT32_MAX << p->range.shift;
+
+    return bytes - bytes % STORE_PAGE_BYTES;
+}
+
 static void
 use_arena(struct pages *p, void *first, uint64_t pages)
 {
+    must(pages <= reach_of(p) / STORE_PAGE_BYTES);
     p->arena_next = first;
     p->arena_left = pages;
     p->range = link_range(first, p->range.shift);
 }
 
+static void
+reserve(struct pages *p, uint64_t bytes)
+{
+    p->arena = mem_reserve(p->mem, bytes);
+    p->arena_bytes = p->arena != NULL ? bytes : 0;
+}
+
+/* Where there are few (ulimit -v) some are left for stacks of threads, buffers and the hash table. */
+static void
+reserve_beside_others(struct pages *p, uint64_t bytes)
+{
+    uint64_t others = 3 * bytes < OTHERS_BYTES ? 3 * bytes : OTHERS_BYTES;
+
+    reserve(p, bytes + others);
+    if (p->arena != NULL) {
+        p->arena_bytes = bytes;
+        mem_unmap((char *)p->arena + bytes, others);
+    }
+}
+
 bool
 pages_reserve(struct pages *p)
 {
-    const uint64_t least = p->limit_bytes + SLACK_BYTES;
-    uint64_t bytes = p->reserve_bytes > least ? p->reserve_bytes : least;
+    const uint64_t reach = reach_of(p);
+    uint64_t least = p->limit_bytes + SLACK_BYTES;
 
-    do {
-        bytes -= bytes % STORE_PAGE_BYTES;
-        p->arena = mem_reserve(p->mem, bytes);
-        p->arena_bytes = p->arena != NULL ? bytes : 0;
-        bytes = bytes > least ? least : bytes / 2;
-    } while (p->arena == NULL && bytes >= STORE_PAGE_BYTES);
+    least -= least % STORE_PAGE_BYTES;
+    least = least < reach ? least : reach;
+    reserve(p, p->reserves_least ? least : reach);
+    for (uint64_t pages = least / STORE_PAGE_BYTES; p->arena == NULL && pages > 0;
+         pages /= 2) {
+        reserve_beside_others(p, pages * STORE_PAGE_BYTES);
+    }
+    if (p->arena == NULL) {
+        return false;
+    }
     use_arena(p, p->arena, p->arena_bytes / STORE_PAGE_BYTES);
-    return p->arena != NULL;
+    return true;
 }
 
 static void
@@ -237,5 +272,7 @@ pages_shelve(struct pages *p, void *list)
 bool
 pages_are_at_limit(const struct pages *p)
 {
-    return p->arena_left == 0 || (!p->is_memory && !has_room(p, STORE_PAGE_BYTES));
+    bool has_page = p->arena_left > 0 || p->shelf != NULL;
+
+    return !has_page || (!p->is_memory && !has_room(p, STORE_PAGE_BYTES));
 }

@@ -23,7 +23,7 @@ struct pages {
     void *map_ctx;
     uint64_t limit_bytes;
     uint64_t malloced_bytes; /* charged, not necessarily mapped */
-    uint64_t reserve_bytes;  /* wanted for a limit that is raised */
+    bool reserves_least;     /* no addresses for a limit that is raised */
     bool can_trim;           /* the pool's pages are whole ones */
     void *pool; /* pages that belong to no class, linked through their first word */
     uint64_t pool_count;
@@ -41,8 +41,8 @@ void pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem)
 void pages_fini(struct pages *p);
 /* How large units of links have to be, as a power of two. */
 unsigned pages_shift(const struct store_conf *conf);
-/* Addresses for as many pages as links reach, or if the system has not so many, as the limit allows.
- * False: not for one. */
+/* Addresses for as many pages as links reach, or if the system has not so many, as the limit allows,
+ * or fewer. False: not for one. */
 must_check bool pages_reserve(struct pages *p);
 /* All that the limit allows at once: `memory`, or when that is NULL a mapping, in large pages
  * of the system's if it gives some. False: no memory. */

@@ -176,7 +176,12 @@ what_is_wrong(const struct store_conf *conf)
         return "the largest chunk must be a multiple of 8 from 512 bytes to 1 MiB";
     }
     if (conf->chunk_max % (1u << pages_shift(conf)) != 0) {
-        return "with so much memory the largest chunk must be a multiple of 1024 bytes";
+        return "the largest chunk is not a multiple of the step between sizes that so "
+               "much "
+               "memory needs: 16 bytes above 32 GiB, 32 above 64";
+    }
+    if (conf->item_max > STORE_VALUE_MAX) {
+        return "the largest item must be less than 2 GiB";
     }
     if (conf->item_max < conf->chunk_max || conf->item_max % conf->chunk_max != 0) {
         return "the largest item must be a multiple of the largest chunk";

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Preloaded into the server, lets chosen allocations fail: malloc and its kin, anonymous mmap,
- * pthread_create. $FAIL_ALLOC names a file that holds a struct control, which the test writes
+ * mprotect, pthread_create. $FAIL_ALLOC names a file that holds a struct control, which the test writes
  * and reads while the server runs. What hwloc, libsasl2 and the C library's user database
  * allocate never fails: they crash then. Nor does what the dynamic loader allocates, when
  * libraries load others or a thread first uses its variables: it ends the program then.
@@ -47,6 +47,7 @@ static void (*real_free)(void *);
 static void *(*real_aligned_alloc)(size_t, size_t);
 static int (*real_posix_memalign)(void **, size_t, size_t);
 static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
+static int (*real_mprotect)(void *, size_t, int);
 static struct passwd *(*real_getpwnam)(const char *);
 static int (*real_pthread_getattr_np)(pthread_t, pthread_attr_t *);
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
@@ -174,6 +175,16 @@ mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
         return MAP_FAILED;
     }
     return real_mmap(at, bytes, protection, flags, fd, offset);
+}
+
+/* Addresses become memory. */
+int
+mprotect(void *at, size_t bytes, int protection)
+{
+    FIND(mprotect);
+    return (protection & PROT_WRITE) != 0 && fails(__builtin_return_address(0))
+               ? -1
+               : real_mprotect(at, bytes, protection);
 }
 
 int

@@ -221,6 +221,9 @@ TEST(a_limit_beyond_the_machine_costs_nothing)
     put_range("i", 0, 3000, 100, STORE_NEVER, NOW);
     ck_assert_uint_eq(count_range("i", 0, 3000, NOW), 3000);
     /* What links do not reach is as if the limit were reached. */
+    ck_assert_uint_le(s->slab.pages.arena_bytes, (uint64_t)UINT32_MAX << 3);
+    ck_assert(!store_set_limit(s, 33 * GIB));
+    ck_assert(!slab_has_reached_limit(&s->slab));
     s->slab.pages.arena_left = 1;
     put_range("j", 0, 3000, 1000, STORE_NEVER, NOW);
     ck_assert(slab_has_reached_limit(&s->slab));
@@ -234,8 +237,9 @@ TEST(the_largest_chunk_is_a_multiple_of_the_unit)
     conf.limit_bytes = 40 * GIB;
     conf.item_max = conf.chunk_max = 16384 + 8;
     ck_assert_ptr_null(store_create(&conf, err, sizeof(err)));
-    ck_assert_str_eq(err, "with so much memory the largest chunk must be a multiple of "
-                          "1024 bytes");
+    ck_assert_str_eq(err,
+                     "the largest chunk is not a multiple of the step between sizes "
+                     "that so much memory needs: 16 bytes above 32 GiB, 32 above 64");
 }
 
 /* ---- addresses ------------------------------------------------------------------------- */
@@ -246,6 +250,26 @@ TEST(the_limit_may_be_raised)
     ck_assert(!store_set_limit(s, 33 * GIB));
     ck_assert_uint_eq(totals_of(s).limit_bytes, 30 * GIB);
     ck_assert(store_set_limit(s, 64 * MIB));
+}
+
+/* Pages that were given back count, when no other is left. */
+TEST(pages_on_the_shelf_are_room)
+{
+    conf.can_reassign = true;
+    reopen();
+    put_range("i", 0, 4000, 10000, STORE_NEVER, NOW);
+    drop_range("i", 0, 4000, NOW);
+    s->slab.pages.arena_left = 0;
+    while (store_move_page(s, -1, 0) == STORE_MOVE_OK) {
+        while (store_move_step(s, 1000, NOW) != STORE_MOVE_IDLE) {
+        }
+    }
+    ck_assert(store_set_limit(s, 8 * MIB));
+    ck_assert(slab_has_reached_limit(&s->slab));
+    ck_assert(store_set_limit(s, 64 * MIB));
+    ck_assert(!slab_has_reached_limit(&s->slab));
+    put_range("i", 0, 2000, 10000, STORE_NEVER, NOW);
+    ck_assert_uint_eq(count_range("i", 0, 2000, NOW), 2000);
 }
 
 /* The system has no addresses for more, as under ulimit -v. */
