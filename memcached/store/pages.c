@@ -10,6 +10,7 @@
 /* For classes that get their first page beyond the limit. */
 #define SLACK_BYTES ((uint64_t)STORE_CLASSES * STORE_PAGE_BYTES)
 
+/* Addresses that are left to all else, at most, where there are few. */
 #define OTHERS_BYTES ((uint64_t)256 << 20)
 
 unsigned
@@ -147,7 +148,7 @@ pages_preallocate(struct pages *p, void *memory)
 }
 
 bool
-pages_may_be(const struct pages *p, uint64_t limit_bytes)
+pages_can_limit(const struct pages *p, uint64_t limit_bytes)
 {
     return !p->is_memory && limit_bytes <= p->arena_bytes;
 }

@@ -48,7 +48,7 @@ must_check bool pages_reserve(struct pages *p);
  * of the system's if it gives some. False: no memory. */
 must_check bool pages_preallocate(struct pages *p, void *memory);
 /* Whether there are addresses for a limit of so many bytes, and it may change. */
-bool pages_may_be(const struct pages *p, uint64_t limit_bytes);
+bool pages_can_limit(const struct pages *p, uint64_t limit_bytes);
 
 /* One of the pool, or else a new one, for which so many bytes are charged; NULL when there is
  * none, or the limit is reached and it is not `needed` all the same. */

@@ -560,7 +560,7 @@ unlock_trimmed(struct slab *sl)
 bool
 slab_set_limit(struct slab *sl, uint64_t bytes)
 {
-    if (!pages_may_be(&sl->pages, bytes)) {
+    if (!pages_can_limit(&sl->pages, bytes)) {
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));

@@ -28,11 +28,11 @@
 #define STORE_OWNERS 4     /* that share the memory: numbers of the caller's */
 #define STORE_SLOTS (STORE_CLASSES * STORE_OWNERS)
 #define STORE_SLOT(class_id, owner) ((class_id) | (owner)*STORE_CLASSES)
-#define STORE_PAGE_BYTES 1048576 /* unit of slab memory */
-#define STORE_ITEM_HEADER 48     /* upstream's, which sizes of classes begin with */
-#define STORE_VALUE_MAX 0x7fffffffu
-#define STORE_NUMBER_DIGITS 20 /* longest result of incr and decr */
-#define STORE_REFS_MAX 60000   /* readers that may hold one item */
+#define STORE_PAGE_BYTES 1048576    /* unit of slab memory */
+#define STORE_ITEM_HEADER 48        /* upstream's, which sizes of classes begin with */
+#define STORE_VALUE_MAX 0x7fffffffu /* bytes of a value, and of an item */
+#define STORE_NUMBER_DIGITS 20      /* longest result of incr and decr */
+#define STORE_REFS_MAX 60000        /* readers that may hold one item */
 
 /* Relative times that are not times. */
 #define STORE_NEVER 0   /* exptime: does not expire */
