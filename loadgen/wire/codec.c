@@ -55,9 +55,9 @@ codec_stencil_init(struct codec_stencil *s, const struct codec *codec, const cha
     must(key_len >= 1 && key_len <= sizeof key);
     memset(key, 0xff, key_len);
     const struct codec_get get = {.verb = CODEC_GET, .keys = 1};
-    s->len = codec_put_get(codec, s->bytes, &get);
-    s->len += codec->put_key(s->bytes + s->len, &get, key, key_len);
-    s->len += codec_put_get_end(codec, s->bytes + s->len, &get);
+    s->list_at = codec_put_get(codec, s->bytes, &get);
+    s->key_end = s->list_at + codec->put_key(s->bytes + s->list_at, &get, key, key_len);
+    s->len = s->key_end + codec_put_get_end(codec, s->bytes + s->key_end, &get);
     const char *at = memmem(s->bytes, s->len, key, key_len);
     must(at != NULL);
     s->key_at = (size_t)(at - s->bytes);

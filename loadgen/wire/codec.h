@@ -105,6 +105,7 @@ struct codec {
     const char *name;
     unsigned verbs; /* CODEC_BIT of each that it has words for */
     bool has_multiget;
+    bool lists_keys; /* one behind the other in a get, which has nothing else for each */
     bool has_datagrams;  /* can be sent in them */
     bool takes_any_byte; /* in keys; others end a key at a blank */
     bool has_stats;      /* its server answers memcached's `stats` in the text protocol */
@@ -124,7 +125,7 @@ struct codec {
     size_t (*put_order)(char *dst, const struct codec_order *order);
     size_t (*put_auth)(char *dst, const char *user, const char *password);
 
-    /* A whole reply to a get of one key that is a hit, as client_parse_hit; NULL: has none. */
+    /* A whole value in the reply to a get, as client_parse_hit; NULL: has none. */
     size_t (*hit)(const char *buf, size_t len, struct client_hit_line *last,
                   struct client_reply *reply);
     /* One step of codec_parse: adds to *taken; CODEC_ON when another step is needed. */
@@ -159,9 +160,11 @@ codec_put_store_end(const struct codec *codec, char *dst, const struct codec_sto
     return codec->put_store_end != NULL ? codec->put_store_end(dst, store) : 0;
 }
 
-/* A get of one key of a length known before: all but the key is prepared. */
+/* A get of keys of a length known before: all but the keys is prepared. Of several, where the codec
+ * lists them, what is from one key's end to the next one's is that from `list_at` on. */
 struct codec_stencil {
-    size_t len, key_at; /* len 0: there is none */
+    size_t len, key_at; /* of one key; len 0: there is none */
+    size_t list_at, key_end;
     char bytes[CLIENT_KEY_MAX + CODEC_KEY_ROOM + CLIENT_REQUEST_ROOM];
 };
 

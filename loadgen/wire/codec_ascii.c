@@ -89,6 +89,7 @@ const struct codec codec_ascii = {
     .name = "ascii",
     .verbs = CODEC_BIT(CODEC_VERBS) - 1,
     .has_multiget = true,
+    .lists_keys = true,
     .has_datagrams = true,
     .has_stats = true,
     .put_get = put_get,

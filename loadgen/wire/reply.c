@@ -171,24 +171,28 @@ judge(struct reply *r, const struct reply_to *to, enum client_kind kind)
     return r->is_wrong ? REPLY_WRONG : REPLY_GOOD;
 }
 
-/* What most replies are: a hit for the one key asked for, all of it in the input. It is taken at
- * once. False when it is not that, or the value is to be looked at: nothing is done then. */
-static bool
+/* Whether the next value can be taken at once: what most replies are made of is hits, whole in the
+ * input, whose values nobody looks at. */
+static inline bool
+may_take_hits(const struct reply *r, const struct reply_to *to)
+{
+    return to->codec->hit != NULL && to->op->verb == CODEC_GET && !to->op->is_verified &&
+           client_parser_is_idle(&r->parser.text);
+}
+
+/* A hit for the one key asked for that is all of the reply; false when it is not that: nothing is done
+ * then. */
+static inline bool
 take_hit(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
          struct reply_done *done)
 {
-    const struct request_op *op = to->op;
     struct client_reply value;
-    if (to->codec->hit == NULL || op->verb != CODEC_GET || op->keys != 1 ||
-        op->is_verified || !client_parser_is_idle(&r->parser.text)) {
-        return false;
-    }
     done->taken = r->next_key == 0 ? to->codec->hit(buf, len, &r->last, &value) : 0;
-    if (done->taken == 0 ||
+    if (done->taken == 0 || value.kind != CLIENT_END ||
         !workload_is_key(to->w, to->keys[0], value.key, value.key_len)) {
         return false;
     }
-    if (unlikely(op->then != THEN_NOTHING)) { /* all that may follow from a hit */
+    if (unlikely(to->op->then != THEN_NOTHING)) { /* all that may follow from a hit */
         finish_key(to, 0, &value);
     }
     done->outcome = REPLY_GOOD;
@@ -197,28 +201,70 @@ take_hit(struct reply *r, const struct reply_to *to, const char *buf, size_t len
     done->hits = 1;
     done->value_bytes = value.value_len;
     done->is_last = false;
-    done->op = *op;
+    done->op = *to->op;
     return true;
 }
 
-void
-reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
-           struct reply_done *done)
+/* Hits for some of several keys; returns the bytes taken. What comes then is for the parser. */
+static size_t
+take_hits(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
+          bool *is_end)
+{
+    const unsigned keys = to->op->keys;
+    unsigned i = r->next_key;
+    struct client_reply value = {.kind = CLIENT_VALUE};
+    size_t taken = 0, n;
+    r->value_bytes = r->hits > 0 ? r->value_bytes : 0;
+    while (value.kind == CLIENT_VALUE &&
+           (n = to->codec->hit(buf + taken, len - taken, &r->last, &value)) > 0) {
+        while (i < keys &&
+               !workload_is_key(to->w, to->keys[i], value.key, value.key_len)) {
+            finish_key(to, i++, NULL);
+        }
+        if (i == keys) {
+            value.kind = CLIENT_MORE; /* of a key that was not asked for */
+            break;
+        }
+        if (unlikely(to->op->then != THEN_NOTHING)) {
+            finish_key(to, i, &value);
+        }
+        i++;
+        taken += n;
+        r->hits++;
+        r->value_bytes += value.value_len;
+    }
+    r->next_key = i;
+    *is_end = value.kind == CLIENT_END;
+    return taken;
+}
+
+/* What the parser finds in the rest: the reply, or as much of it as there is. */
+static void
+read_parts(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
+           size_t *taken, struct client_reply *part)
 {
     const struct codec_expect expect = {to->op->verb, to->op->keys};
-    struct client_reply part;
-    if (take_hit(r, to, buf, len, done)) {
-        return;
-    }
-    done->taken = 0;
     do {
-        done->taken += codec_parse(to->codec, &r->parser, &expect, buf + done->taken,
-                                   len - done->taken, &part);
-        if (part.kind == CLIENT_DATA) {
-            check_data(r, to, &part);
+        *taken +=
+            codec_parse(to->codec, &r->parser, &expect, buf + *taken, len - *taken, part);
+        if (part->kind == CLIENT_DATA) {
+            check_data(r, to, part);
         }
-    } while (part.kind == CLIENT_DATA ||
-             (part.kind == CLIENT_VALUE && match_value(r, to, &part)));
+    } while (part->kind == CLIENT_DATA ||
+             (part->kind == CLIENT_VALUE && match_value(r, to, part)));
+}
+
+/* Any reply. Most are not for this one, and pay nothing for it. */
+static __attribute__((noinline)) void
+read_any(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
+         bool may_take, struct reply_done *done)
+{
+    struct client_reply part = {.kind = CLIENT_END};
+    bool is_end = false;
+    done->taken = may_take ? take_hits(r, to, buf, len, &is_end) : 0;
+    if (!is_end) {
+        read_parts(r, to, buf, len, &done->taken, &part);
+    }
     done->kind = part.kind;
     if (part.kind == CLIENT_MORE) {
         done->outcome = REPLY_MORE;
@@ -229,9 +275,19 @@ reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t l
         return;
     }
     done->outcome = judge(r, to, part.kind);
-    done->has_effect = (answers[expect.verb].effect & KIND(part.kind)) != 0;
+    done->has_effect = (answers[to->op->verb].effect & KIND(part.kind)) != 0;
     done->hits = r->hits;
     done->value_bytes = r->hits > 0 ? r->value_bytes : 0;
     done->is_last = part.is_last;
     done->op = *to->op;
+}
+
+void
+reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
+           struct reply_done *done)
+{
+    bool may_take = may_take_hits(r, to);
+    if (!may_take || to->op->keys != 1 || !take_hit(r, to, buf, len, done)) {
+        read_any(r, to, buf, len, may_take && to->op->keys > 1, done);
+    }
 }

@@ -88,13 +88,30 @@ put_get(const struct request *r, const struct workload *w, const struct codec *c
     return p + codec_put_get_end(codec, p, &get);
 }
 
-static char *
+static inline char *
 put_prepared(uint64_t key, const struct workload *w, const struct codec_stencil *get,
              char *p)
 {
     size_t len = codec_put_stencil(p, get);
     workload_complete_key(w, key, p + get->key_at);
     return p + len;
+}
+
+/* The same of several: the first one, the others behind it, and the end behind the last. */
+static char *
+put_list(const struct request *r, const struct workload *w,
+         const struct codec_stencil *get, char *p)
+{
+    const char *another = get->bytes + get->list_at;
+    const size_t len = get->key_end - get->list_at, end_len = get->len - get->key_end;
+    p = put_prepared(r->keys[0], w, get, p) - end_len;
+    for (unsigned i = 1; i < r->count; i++) {
+        memcpy(p, another, len);
+        workload_complete_key(w, r->keys[i], p + (get->key_at - get->list_at));
+        p += len;
+    }
+    memcpy(p, get->bytes + get->key_end, end_len);
+    return p + end_len;
 }
 
 static char *
@@ -139,9 +156,12 @@ request_put(const struct request *r, const struct workload *w,
     switch (r->verb) {
     case CODEC_GET:
     case CODEC_GETS:
-        return likely(style->get != NULL && r->count == 1 && r->verb == CODEC_GET)
-                   ? put_prepared(r->keys[0], w, style->get, p)
-                   : put_get(r, w, codec, p);
+        if (unlikely(style->get == NULL || r->verb != CODEC_GET)) {
+            return put_get(r, w, codec, p);
+        }
+        return likely(r->count == 1) ? put_prepared(r->keys[0], w, style->get, p)
+               : codec->lists_keys   ? put_list(r, w, style->get, p)
+                                     : put_get(r, w, codec, p);
     case CODEC_SET:
     case CODEC_ADD:
     case CODEC_REPLACE:

@@ -286,8 +286,9 @@ size_t
 client_parse_hit(const char *buf, size_t len, struct client_hit_line *last,
                  struct client_reply *reply)
 {
-    static const char begin[] = "VALUE ", end[] = "\r\nEND\r\n";
-    const size_t begin_len = sizeof begin - 1, end_len = sizeof end - 1;
+    static const char begin[] = "VALUE ", behind[] = "\r\n", end[] = "END\r\n";
+    const size_t begin_len = sizeof begin - 1, behind_len = sizeof behind - 1;
+    const size_t end_len = sizeof end - 1;
     if (len < HIT_MIN || memcmp(buf, begin, begin_len) != 0) {
         return 0;
     }
@@ -297,17 +298,19 @@ client_parse_hit(const char *buf, size_t len, struct client_hit_line *last,
                  !short_text_begins(&last->text, key + last->key_len))) {
         value = read_hit_line(key, limit, last);
     }
-    if (value == NULL || (size_t)(limit - value) < last->bytes + end_len ||
-        memcmp(value + last->bytes, end, end_len) != 0) {
+    if (value == NULL || (size_t)(limit - value) < last->bytes + behind_len + end_len ||
+        memcmp(value + last->bytes, behind, behind_len) != 0) {
         return 0;
     }
-    reply->kind = CLIENT_VALUE;
+    const char *next = value + last->bytes + behind_len;
+    bool is_end = memcmp(next, end, end_len) == 0;
+    reply->kind = is_end ? CLIENT_END : CLIENT_VALUE;
     reply->key = key;
     reply->key_len = last->key_len;
     reply->flags = last->flags;
     reply->value_len = reply->text_len = last->bytes;
     reply->text = value;
-    return (size_t)(value - buf) + last->bytes + end_len;
+    return (size_t)(next - buf) + (is_end ? end_len : 0);
 }
 
 bool

@@ -118,10 +118,12 @@ struct client_hit_line {
     uint32_t flags, bytes;
 };
 
-/* The reply to a get of one key, when that is a hit and all of it lies in buf: fills in key, flags
- * and value (text), and returns its length; `last` becomes its line. 0 when it is anything else,
- * which is for client_parse to say. Between replies only; a key with a blank or a line feed is
- * none, which the caller sees that compares it with the one asked for. */
+/* A value in the reply to a get, when all of it and as many bytes as "END CR LF" has lie in buf:
+ * fills in key, flags and value (text), and returns its length; `last` becomes its line. CLIENT_END
+ * when it is the last one, whose length is that with the end of the reply; else CLIENT_VALUE. 0
+ * when it is anything else, which is for client_parse to say. Where a value or a reply begins only;
+ * a key with a blank or a line feed is none, which the caller sees that compares it with the one
+ * asked for. */
 must_check size_t client_parse_hit(const char *buf, size_t len,
                                    struct client_hit_line *last,
                                    struct client_reply *reply);

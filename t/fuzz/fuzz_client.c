@@ -38,9 +38,13 @@ check_hit(const uint8_t *data, size_t size)
         struct text at_once = {0}, pieces = {0};
         struct cutter one = {.piece_max = 0};
         must(parse_all(data, n, &one, &pieces));
+        bool is_end = value.kind == CLIENT_END;
+        value.kind = CLIENT_VALUE;
         replies_note(&at_once, &value);
         text_add(&at_once, value.text, value.text_len);
-        replies_note(&at_once, &(struct client_reply){.kind = CLIENT_END});
+        if (is_end) {
+            replies_note(&at_once, &(struct client_reply){.kind = CLIENT_END});
+        }
         replies_must_match(&at_once, &pieces);
     }
     free(buf);

@@ -262,8 +262,8 @@ TEST(test_broken_stays_broken)
     ck_assert_int_eq(r.kind, CLIENT_END);
 }
 
-/* A hit that is all there is taken at once, as the parser would take it piece by piece; of
- * everything else nothing is. */
+/* A hit that is all there is taken at once, as the parser would take it piece by piece, with the end
+ * of the reply where that follows; of everything else nothing is. */
 TEST(test_hit)
 {
     static const char *const hits[] = {
@@ -274,13 +274,15 @@ TEST(test_hit)
         "VALUE longer 7 5\r\nvalue\r\nEND\r\n",
         "VALUE key 999999999 3\r\n\r\n\n\r\nEND\r\n",
         "VALUE key 999999999 000000003\r\n\r\n\n\r\nEND\r\n",
+        "VALUE key 7 5\r\nvalue\r\nVALUE",
+        "VALUE other 7 5\r\nvalue\r\nEND\r ",
     };
     static const char *const others[] = {
-        "END\r\nVALUE k 0 0\r\n",         "VALUE  0 0\r\n\r\nEND\r\n       ",
-        "VALUE k 0 0 5\r\n\r\nEND\r\n",   "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
-        "VALUE k -1 1\r\nv\r\nEND\r\n",   "VALUE k 0 1\r\nv\r\nVALUE k 0 0\r\n",
-        "VALUE k  0\r\n\r\nEND\r\n     ", "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
-        "VALUE k 0 1\n\nv\r\nEND\r\n   "};
+        "END\r\nVALUE k 0 0\r\n",          "VALUE  0 0\r\n\r\nEND\r\n       ",
+        "VALUE k 0 0 5\r\n\r\nEND\r\n",    "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
+        "VALUE k -1 1\r\nv\r\nEND\r\n",    "VALUE k 0 1\n\nv\r\nEND\r\n   ",
+        "VALUE k  0\r\n\r\nEND\r\n     ",  "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
+        "VALUE k 0 1\r\nv\nEND\r\nEND\r\n"};
     struct client_reply hit, reply;
     struct client_hit_line last = {.len = 0};
     for (unsigned i = 0; i < 2 * (sizeof hits / sizeof hits[0]);
@@ -294,7 +296,11 @@ TEST(test_hit)
         FREED char *whole = exact_copy(text, len);
         struct client_parser p;
         client_parser_init(&p);
-        ck_assert_uint_eq(client_parse_hit(whole, len, &last, &hit), len);
+        size_t end_len = strlen("END\r\n");
+        bool is_end = memcmp(whole + len - end_len, "END\r\n", end_len) == 0;
+        ck_assert_uint_eq(client_parse_hit(whole, len, &last, &hit),
+                          is_end ? len : len - end_len);
+        ck_assert_int_eq(hit.kind, is_end ? CLIENT_END : CLIENT_VALUE);
         size_t taken = client_parse(&p, whole, len, &reply);
         ck_assert_int_eq(reply.kind, CLIENT_VALUE);
         ck_assert_ptr_eq(hit.key, reply.key);
