@@ -35,6 +35,12 @@ like($walk->{out}, qr/^ready\n0 \S+ 0\.00\d /, '... its time ends with its work'
 like($rest, qr/^instructions=(24576|6144)$/, '... a lap runs all of the code');
 ($work, $seconds, $cpu, $rest) = outcome('triad', 240_000, 0.2);
 is($rest, "wrong=0\n", '... computes what it should');
+($work, $seconds, $cpu, $rest) = outcome('float', 100_000, 0.2);
+is($rest, "wrong=0 pi=3.142\n", '... computes what it should');
+for my $program (qw(sort join stencil)) {
+    ($work, $seconds, $cpu, $rest) = outcome($program, 200_000, 0.2);
+    is($rest, "wrong=0\n", '... computes what it should');
+}
 ($work, $seconds, $cpu, $rest) = outcome('storm', 2, 0.2);
 cmp_ok($rest =~ /faults=(\d+)/ ? $1 : 0, '>=', $work, '... each page was touched');
 ($work, $seconds, $cpu, $rest) = outcome('stream', 1000, 0.5);

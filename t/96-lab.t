@@ -61,7 +61,7 @@ my %threads = (
     'ours-1' => thread(100, 90, 300, 0.5), 'ours-2' => thread(170, 150, 200, 0.6),
     'ours-3' => thread(170, 100, 400, 0.65), 'ours-4' => thread(165, 80, 500, 0.7),
     'theirs-1' => thread(80, 70, 300, 0.5), 'theirs-2' => thread(120, 70, 300, 0.5),
-    'ours-2-timeshared' => thread(95, 30, 900, 0.6),
+    'ours-2-timeshared' => thread(95, 30, 900, 0.6), 'ours-1-with-client' => {rate => 100},
 );
 my %processes = ('1x1' => thread(100, 90, 1, 0), '2x1' => thread(165, 140, 1, 0), '3x1' => thread(160, 60, 1, 0),
     '1x2' => thread(170, 150, 1, 0));
@@ -69,6 +69,7 @@ my %requests = (
     'depth-1' => {rate => 1e5}, 'depth-32' => {rate => 1e6},
     (map { ("keys-$_" => {keys => 1e5 * ($_ < 16 ? $_ : 16)}) } 1, 2, 4, 8, 16, 32, 64),
     (map { ("tcp-$_" => {rate => 1e5}, "udp-$_" => {rate => 1e5 * (1 + $_ / 10)}) } 1, 2, 4, 8, 16),
+    'apart-4' => {rate => 1e5},
     (map { ("bytes-$_" => {rate => 1e6 / $_, bytes => 1e6 + $_}) } 64, 256, 1024, 65536),
     (map { ("items-$_" => {rate => 1e5}) } 10000, 1000000),
 );
@@ -79,7 +80,8 @@ my %connections = map {
 sub stage($delay, $rest) { return {delay => $delay, read => $rest, execute => $rest, write => $rest,
         total => $delay + 3 * $rest, queue => $delay / ($delay + 3 * $rest), rate => 1e5} }
 my %breakdown = (unloaded => stage(10, 3), switching => stage(10, 3), loaded => stage(500, 3), 'loaded-l3' => stage(800, 4),
-    'load-10' => stage(10, 3), 'load-90' => stage(200, 3));
+    'load-10' => stage(10, 3), 'load-90' => stage(200, 3),
+    traced => {map { ("${_}_traced" => 10, "${_}_own" => 12) } qw(kernel loop read execute write)});
 sub tail($p95) { return {p95 => $p95, p50 => 50} }
 my %balance = (peak => {rate => 1e5}, map {
     ("pinned-$_" => tail($_), "unpinned-$_" => tail($_ * 1.2), "more-$_" => tail($_ < 50 ? $_ * 1.2 : $_ * 20))
@@ -121,6 +123,7 @@ my @rows = (
     ['004 servers', 'connections', \%connections, 'nginx-16' => {rate => 50, p99 => 1}],
     ['D Table 2, E Table 1', 'breakdown', \%breakdown, 'unloaded' => stage(10, 0.5)],
     ['004 decomposition', 'breakdown', \%breakdown, 'load-90' => stage(10, 3)],
+    ['E Table 1, traced', 'breakdown', \%breakdown, traced => {%{$breakdown{traced}}, kernel_traced => 16}],
     ['E Fig 3', 'balance', \%balance, 'more-60' => tail(61)],
     ['E Fig 8, 003 Fig 6', 'balance', \%balance, 'pinned-90' => tail(1500)],
     ['E Fig 5', 'wave', \%wave, 'slice-wave-40' => tail(900)],

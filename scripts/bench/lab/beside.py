@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Antagonists and batch jobs of the lab: what runs beside the server, and what it got done."""
 import contextlib
+import os
 import time
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ KB, MB = 1 << 10, 1 << 20
 
 @dataclass
 class Job:
-    """argv: of a program of antagonists/. where: the CPU that it has, "server", "client", "sibling" (of
+    """argv: of a program or script of antagonists/. where: the CPU that it has, "server", "client", "sibling" (of
     the server's, another thread of its core) or "everywhere"."""
     argv: tuple
     where: str = "server"
@@ -27,15 +28,19 @@ def spinner():
 
 
 def batch_jobs(machine):
-    """Stand-ins of SPEC by what they do to caches, {name: (class of the paper, Job)}; the sizes are
+    """Twelve stand-ins of SPEC by what they do to caches, {name: (class of the paper, Job)}; the sizes are
     parts of this machine's caches."""
     l2, l3 = machine.cache("L2", MB), machine.cache("L3", 8 * MB)
     return {
         "spin": ("insensitive", spinner()), "code": ("insensitive", Job(("code", str(96 * KB)))),
+        "float": ("insensitive", Job(("float", "100000"))),
         "walk-l2": ("friendly", Job(("walk", str(l2)))), "triad-l2": ("friendly", Job(("triad", str(2 * l2)))),
+        "sort-l2": ("friendly", Job(("sort", str(l2)))),
         "walk-half-l3": ("fitting", Job(("walk", str(l3 // 2)))), "triad-l3": ("fitting", Job(("triad", str(l3)))),
+        "join-half-l3": ("fitting", Job(("join", str(l3 // 2)))),
         "walk-4-l3": ("streaming", Job(("walk", str(4 * l3)))),
         "triad-4-l3": ("streaming", Job(("triad", str(4 * l3)))),
+        "stencil-4-l3": ("streaming", Job(("stencil", str(4 * l3)))),
     }
 
 
@@ -58,6 +63,12 @@ def cpus_of(lab, where):
     return str(side.SERVER_CPU if where == "server" else side.CLIENT_CPU)
 
 
+def program_of(lab, name):
+    """Of antagonists/: compiled, if it is no script."""
+    script = os.path.join(side.TOP, "scripts/bench/lab/antagonists", name)
+    return script if os.path.exists(script) else lab.bench.compiled(f"lab/antagonists/{name}")
+
+
 @contextlib.contextmanager
 def running(lab, *jobs):
     """The jobs run for as long as the block; what they did is known behind it. On the client's CPU they
@@ -66,9 +77,8 @@ def running(lab, *jobs):
     for job in jobs:
         name, *args = job.argv
         idle = ["chrt", "--idle", "0"] if job.where == "client" else []
-        program = lab.bench.compiled(f"lab/antagonists/{name}")
         started.append(Started(lab.bench.start_beside(
-            ["taskset", "-c", cpus_of(lab, job.where), *idle, program, *args, FOREVER])))
+            ["taskset", "-c", cpus_of(lab, job.where), *idle, program_of(lab, name), *args, FOREVER])))
     for one in started:
         if one.process.stdout.readline() != "ready\n":
             side.fail(f"{' '.join(one.process.args)} did not start")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import textwrap
 
 import side_by_side as side
 import svg
@@ -109,6 +110,13 @@ def origin(store, groups):
         f"{known}, {', '.join(sorted(commits))}" for known, commits in sorted(said.items())) + "."
 
 
+def explanations(judged):
+    """Of what is not reproduced, as far as they were found."""
+    found = [f"**{one.row.label}.** {textwrap.fill(one.row.why, 108)}" for one in judged
+             if one.row.why and one.result.verdict == rows.NOT_REPRODUCED]
+    return ["## What is not reproduced, and why", *found] if found else []
+
+
 def markdown(path, judged, where):
     folder = os.path.join(os.path.dirname(path), "plots")
     table = []
@@ -120,7 +128,8 @@ def markdown(path, judged, where):
             cells[0] = f"[{cells[0]}](plots/{drawn[0][0]})"
         table.append(cells)
         pictures += [f"![{title}](plots/{name})" for name, title in drawn]
-    text = "\n\n".join([INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *pictures])
+    text = "\n\n".join([INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True),
+                        *explanations(judged), *pictures])
     with open(path, "w") as f:
         f.write(text + "\n")
 

@@ -30,7 +30,8 @@ class Point:
 class Row:
     """judge: takes Points, gives (headline, {claim: does it hold}). plots: takes Points, gives
     what svg.py draws, (kind, suffix of the name, title, arguments...). needs: of the machine, as
-    in machine.NEEDS. A row without judge has no experiment yet."""
+    in machine.NEEDS. why: what was found out where it is not reproduced on a machine that has been tried.
+    A row without judge has no experiment yet."""
     label: str
     title: str
     paper: str
@@ -38,6 +39,7 @@ class Row:
     judge: Callable = None
     plots: Callable = None
     needs: tuple = ()
+    why: str = ""
 
     @property
     def slug(self):

@@ -37,7 +37,7 @@ on_term(int number)
     is_ended = 1;
 }
 
-static _Noreturn void
+static inline _Noreturn void
 fail(const char *what)
 {
     perror(what);

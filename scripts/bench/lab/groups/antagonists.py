@@ -39,8 +39,13 @@ def antagonists(machine):
             found[f"{name}-core"] = ((), tuple(Job(job.argv, "sibling") for job in found[name][1]))
     return {**found, "mem": ((), (Job(("triad", str(4 * l3)), "client"),)),
             "intr": ((), (Job(("pingpong", *cpus), "everywhere"),)),
-            "mmap": ((), (Job(("storm", "2"), "everywhere"),))}
+            "mmap": ((), (Job(("storm", "2"), "everywhere"),)),
+            **{name: ((), (Job(("stress-ng", stressor), where),)) for name, (stressor, where) in STRESS_NG.items()}}
 
+
+# Of stress-ng, on the server's CPU or the other one: recorded beside those of our own.
+STRESS_NG = {"stress-cpu": ("cpu", "server"), "stress-cache": ("cache", "client"), "stress-stream": ("stream", "client"),
+             "stress-mmap": ("mmap", "client"), "stress-switch": ("switch", "client")}
 
 QUICK = ("alone", "cpu", "cpu-nice", "cpu-fifo", "l3-sm", "l3-lg", "network-lg", "mem", "intr", "mmap")
 
@@ -57,7 +62,8 @@ def measure(options, jobs):
 def points(lab):
     for name, (options, jobs) in antagonists(lab.machine).items():
         if not lab.quick or name in QUICK or name in ("cpu-core", "l2-lg-core"):
-            yield Point(name, measure(options, jobs), 7, ("root",) if options else ())
+            yield Point(name, measure(options, jobs), 7,
+                        ("root",) * bool(options) + ("stress-ng",) * (name in STRESS_NG))
     for load in (30, 80) if lab.quick else LOADS:
         for jobs, name in enumerate(("plain", "walker")):
             yield Point(f"{name}-{load}", at_load(load, jobs))

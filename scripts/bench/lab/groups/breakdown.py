@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """Where the time of a request goes, by `stats latency`: with one outstanding, beside a spinner, at
-10 and 90 % of the peak, at the peak, and there beside a walker through the L3 cache."""
+10 and 90 % of the peak, at the peak, and there beside a walker through the L3 cache. And by
+the kernel's tracepoints beside it."""
+import os
+import re
+import subprocess
+
 import side_by_side as side
+from qos.runner import SEVERAL as FEW  # of the class "small", and yet dearer for the server than for the client
 
 from .. import beside
 from ..rows import Point, Row, over
+from ..work import NOT_REALTIME
 
 STAGES = ("delay", "read", "execute", "write")
 LOADED = 64        # connections of the closed loop
@@ -13,6 +20,9 @@ QUEUE = 0.9        # of the time, when loaded
 GROWS = 3          # times unloaded, at most, of each other stage
 SWITCH = 1.1       # times unloaded, beside a spinner
 AT_90 = 0.8        # of the time, at 90 % of the peak
+TRACED = ("kernel", "loop", "read", "execute", "write")
+TRACED_RATE = 5000
+AGREE, AGREE_US = 1.2, 2  # times, or microseconds, that traced medians and the server's own differ by
 CASES = {"unloaded": "one outstanding", "switching": "the same, beside a spinner", "load-10": "10 % of the peak",
          "load-90": "90 % of the peak", "loaded": "the peak", "loaded-l3": "the same, beside an L3 walker"}
 
@@ -31,10 +41,10 @@ def measure(case):
         options = ["-t", "1", *(["--sched=fifo"] if case == "switching" else [])]
         with lab.bare_server(options) as server, beside.running(lab, *jobs):
             if case.startswith("load-"):
-                one = lab.paced(server, lab.first("loaded", "rate") * int(case[5:]) / 100, "-c", 32)
+                one = lab.paced(server, lab.first("loaded", "rate") * int(case[5:]) / 100, *FEW, "-c", 32)
             else:
                 loaded = case.startswith("loaded")
-                one = lab.flat_out(server, "-c", LOADED if loaded else 1, is_shared=bool(jobs),
+                one = lab.flat_out(server, *FEW, "-c", LOADED if loaded else 1, is_shared=bool(jobs),
                                    limit="server" if loaded else None)
             one.values |= stages(server)
         one.values["total"] = sum(one.values[stage] for stage in STAGES)
@@ -43,10 +53,26 @@ def measure(case):
     return run
 
 
+def traced(lab):
+    """Medians of each stage, traced and the server's own. The server is slower meanwhile, for both."""
+    with lab.bare_server(["-t", "1"]) as server:
+        load = lab.start_paced(server, TRACED_RATE)
+        said = subprocess.run([os.path.join(side.TOP, "scripts/latency-breakdown"), str(server.port), str(server.process.pid),
+                               "--seconds", str(max(1, lab.seconds - 2))], capture_output=True, text=True, check=False)
+        one = lab.finish_paced(load, TRACED_RATE, is_shared=True)
+    if said.returncode != 0:
+        side.fail(said.stderr.strip())
+    for stage, by_kernel, own in re.findall(r"^(\w+) +([\d.]+) /+ *([\d.]+)", said.stdout, re.M):
+        one.values[f"{stage}_traced"], one.values[f"{stage}_own"] = float(by_kernel), float(own)
+    one.faults = [fault for fault in one.faults if fault == NOT_REALTIME]  # the tracer is one of the others
+    return one
+
+
 def points(_lab):
     # The peak comes first: loads are parts of it.
     for case in sorted(CASES, key=lambda case: case != "loaded"):
         yield Point(case, measure(case), needs=("root",) if case == "switching" else ())
+    yield Point("traced", traced, needs=("root", "bpftrace"))
 
 
 def breakdown(points):
@@ -73,10 +99,21 @@ def at_loads(points):
         f"queueing is {AT_90:.0%} at 90 %": high >= AT_90}
 
 
+def agreement(points):
+    pairs = {stage: (points("traced", f"{stage}_traced"), points("traced", f"{stage}_own")) for stage in TRACED}
+    return "traced / own, us: " + ", ".join(
+        f"{stage} {by_kernel:.1f}/{own:.1f}" for stage, (by_kernel, own) in pairs.items()), {
+        f"{stage} within {AGREE - 1:.0%} or {AGREE_US} us": max(a, b) <= max(AGREE * min(a, b), min(a, b) + AGREE_US)
+        for stage, (a, b) in pairs.items()}
+
+
 ROWS = [
     Row("D Table 2, E Table 1", "breakdown of latency", "queueing 5.8 of 5.87 ms; a context switch costs nothing",
         f"loaded: queueing >= {QUEUE:.0%}, other stages < {GROWS}x unloaded; beside a spinner <= {SWITCH}x "
         "(served at real-time priority)", breakdown, plots, ("cpus", "root")),
     Row("004 decomposition", "breakdown at two loads", "at 10 and 90 % of the load",
         f"queueing >= {AT_90:.0%} at 90 %", at_loads, needs=("cpus",)),
+    Row("E Table 1, traced", "breakdown by the kernel", "stages by the kernel's tracepoints",
+        f"medians of the stages, traced and by `stats latency`: within {AGREE - 1:.0%} or {AGREE_US} us", agreement,
+        needs=("cpus", "root", "bpftrace")),
 ]

@@ -3,10 +3,15 @@
 """UDP, of which any thread takes the next request, beside TCP, whose connections stay where they
 are: one thread more than CPUs, so that some are slower."""
 import side_by_side as side
+from qos.runner import SEVERAL as FEW
+from qos.runner import SMALL
 
 from ..rows import Point, Row
 
 LOADS = (50, 60, 70)  # of the lower peak
+# So short that the reply to a get of several keys is one datagram.
+FILL = [*SMALL, "-V", 20]
+RECORDS = [*FEW, "-V", 20]
 
 
 def measure(transport, load):
@@ -14,13 +19,13 @@ def measure(transport, load):
         port = side.free_port()
         udp = transport == "udp"
         options = ["-t", str(len(lab.machine.cpus) + 1), "--pin=none", *(["-U", str(port)] if udp else [])]
-        with lab.bare_server(options, cpus=lab.every_cpu) as server:
+        with lab.bare_server(options, cpus=lab.every_cpu, fill=FILL) as server:
             if udp:
                 server.target = lambda: f"udp://127.0.0.1:{port}"
             if load is None:
-                return lab.flat_out(server, is_shared=True, limit="machine")
+                return lab.flat_out(server, *RECORDS, is_shared=True, limit="machine")
             lower = min(lab.first("udp-peak", "rate"), lab.first("tcp-peak", "rate"))
-            return lab.paced(server, lower * load / 100, "-c", 32, is_shared=True)
+            return lab.paced(server, lower * load / 100, *RECORDS, "-c", 32, is_shared=True)
     return run
 
 

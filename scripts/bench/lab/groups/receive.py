@@ -11,6 +11,7 @@ import side_by_side as side
 
 from .. import beside
 from ..rows import Point, Row, over
+from ..work import SEVERAL
 
 CLIENTS = (1, 2, 4, 8, 16)
 NEW_NET = 0x40000000  # CLONE_NEWNET
@@ -55,7 +56,7 @@ def steered(lab, where):
 def peak(where, clients):
     def run(lab):
         with steered(lab, where), lab.bare_server(["-t", "1"]) as server:
-            return lab.flat_out(server, "-c", clients, limit=None)
+            return lab.flat_out(server, *SEVERAL, "-c", clients, limit=None)
     return run
 
 
@@ -66,7 +67,7 @@ def neighbour(where):
         with steered(lab, where), lab.bare_server(["-t", "1"]) as server:
             rate = lab.first("server-16", "rate") * LOAD
             with beside.running(lab, job) as started:
-                load = lab.start_paced(server, rate, "-c", 16)
+                load = lab.start_paced(server, rate, *SEVERAL, "-c", 16)
                 before = started[0].cpu()
                 one = lab.finish_paced(load, rate, is_shared=True)
                 used = started[0].cpu() - before

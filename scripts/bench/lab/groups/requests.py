@@ -35,13 +35,15 @@ def multiget(keys):
 
 
 def outstanding(transport, depth):
-    """Sixteen clients, each with so many requests outstanding."""
+    """Sixteen clients, each with so many requests outstanding; "apart": each on a connection of its own, so
+    that TCP has as many packets as UDP."""
     def run(lab):
         port = side.free_port()
         with lab.bare_server(["-t", "1", "-U", str(port)] if transport == "udp" else ["-t", "1"]) as server:
             if transport == "udp":
                 server.target = lambda: f"udp://127.0.0.1:{port}"
-            return lab.flat_out(server, "-c", 16, "-d", depth, limit=None)
+            clients, each = (16 * depth, 1) if transport == "apart" else (16, depth)
+            return lab.flat_out(server, "-c", clients, "-d", each, limit=None)
     return run
 
 
@@ -66,6 +68,7 @@ def points(lab):
     yield from (Point(f"keys-{keys}", multiget(keys)) for keys in lab.some(KEYS) + [16] * lab.quick)
     for depth in lab.some(OUTSTANDING) + [4] * lab.quick:
         yield from (Point(f"{name}-{depth}", outstanding(name, depth)) for name in ("tcp", "udp"))
+    yield Point("apart-4", outstanding("apart", 4))
     yield from (Point(f"bytes-{size}", sized(size)) for size in lab.some(SIZES))
     yield from (Point(f"items-{items}", filled(items)) for items in lab.some(ITEMS))
 
@@ -93,8 +96,9 @@ def multigets_plots(points):
 def datagrams(points):
     ratios = {depth: over(points(f"udp-{depth}", "rate"), points(f"tcp-{depth}", "rate"))
               for depth in OUTSTANDING if points.has(f"udp-{depth}", f"tcp-{depth}")}
-    four = points.ratio("udp-4", "tcp-4", "rate")
-    return "UDP / TCP: " + ", ".join(f"{ratio:.2f}x with {depth}" for depth, ratio in ratios.items()), {
+    four, apart = points.ratio("udp-4", "tcp-4", "rate"), points.ratio("udp-4", "apart-4", "rate")
+    return "UDP / TCP: " + ", ".join(f"{ratio:.2f}x with {depth}" for depth, ratio in ratios.items()) + (
+        f"; {apart:.2f}x with 4, each on a connection of its own"), {
         "UDP does no less than TCP": min(ratios.values()) >= 1, f"{UDP}x with 4 outstanding": four >= UDP}
 
 

@@ -45,7 +45,7 @@ def beside_ours(lab, mode, ours, theirs):
         if ours:
             one = lab.paced(server, lab.first("peak", "rate") * ours / 100, *SEVERAL, "-c", 32, is_shared=True)
         result = lab.bench.finish_load(other, lab.seconds + 60)
-        one.faults += client_faults(result, lab.realtime) + watch.server_cpu(is_shared=True)[1] * (not ours)
+        one.faults += client_faults(result, lab.realtime, lab.lag_max_us(result)) + watch.server_cpu(is_shared=True)[1] * (not ours)
         one.values["service_p95"] = side.p95_of(result)
         return one
 
