@@ -3,15 +3,15 @@
 """UDP, of which any thread takes the next request, beside TCP, whose connections stay where they
 are: one thread more than CPUs, so that some are slower."""
 import side_by_side as side
-from qos.runner import SEVERAL as FEW
 from qos.runner import SMALL
 
 from ..rows import Point, Row
+from ..work import SEVERAL
 
 LOADS = (50, 60, 70)  # of the lower peak
-# So short that the reply to a get of several keys is one datagram.
+# So short that the reply to a get of 100 keys is five datagrams.
 FILL = [*SMALL, "-V", 20]
-RECORDS = [*FEW, "-V", 20]
+RECORDS = [*SEVERAL, "-V", 20]
 
 
 def measure(transport, load):

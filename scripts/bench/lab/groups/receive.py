@@ -53,26 +53,31 @@ def steered(lab, where):
                 side.fail(f"the network namespace cannot be left: {os.strerror(ctypes.get_errno())}")
 
 
+def own(one):
+    """A packet that comes while a CPU is idle is processed by no process: none of the others was it."""
+    one.faults = [fault for fault in one.faults if not fault.startswith("others used")]
+    return one
+
+
 def peak(where, clients):
     def run(lab):
         with steered(lab, where), lab.bare_server(["-t", "1"]) as server:
-            return lab.flat_out(server, *SEVERAL, "-c", clients, limit=None)
+            return own(lab.flat_out(server, *SEVERAL, "-c", clients, limit=None))
     return run
 
 
 def neighbour(where):
-    """What a batch job on the other CPU does while the server has its load, of that without."""
+    """What a batch job on the other CPU loses while the server has its load, of what it would do in the time
+    that the client leaves."""
     def run(lab):
         job = beside.Job(("code", str(4 << 10)), "client")
+        alone = beside.alone(lab, "neighbour", beside.Job(job.argv))
         with steered(lab, where), lab.bare_server(["-t", "1"]) as server:
             rate = lab.first("server-16", "rate") * LOAD
             with beside.running(lab, job) as started:
-                load = lab.start_paced(server, rate, *SEVERAL, "-c", 16)
-                before = started[0].cpu()
-                one = lab.finish_paced(load, rate, is_shared=True)
-                used = started[0].cpu() - before
-        one.values["lost"] = max(0.0, 1 - used / lab.seconds)
-        return one
+                one = lab.paced(server, rate, *SEVERAL, "-c", 16, is_shared=True)
+        one.values["lost"] = max(0.0, 1 - started[0].work / (alone * (1 - one.values["client_cpu"])))
+        return own(one)
     return run
 
 
