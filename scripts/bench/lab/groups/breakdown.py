@@ -8,11 +8,10 @@ import re
 import subprocess
 
 import side_by_side as side
-from qos.runner import SEVERAL as FEW  # of the class "small", and yet dearer for the server than for the client
 
 from .. import beside
 from ..rows import Point, Row, over
-from ..work import NOT_REALTIME
+from ..work import NOT_REALTIME, SEVERAL
 
 STAGES = ("delay", "read", "execute", "write")
 LOADED = 64        # connections of the closed loop
@@ -28,9 +27,9 @@ CASES = {"unloaded": "one outstanding", "switching": "the same, beside a spinner
 
 
 def stages(server):
-    """{stage: median us} of small gets"""
+    """{stage: median us} of gets"""
     shown = side.stats(server.port, "latency")
-    return {stage: float(shown.get(f"latency_small_{stage}_p50_us", 0)) for stage in STAGES}
+    return {stage: float(shown.get(f"latency_all_{stage}_p50_us", 0)) for stage in STAGES}
 
 
 def measure(case):
@@ -41,10 +40,10 @@ def measure(case):
         options = ["-t", "1", *(["--sched=fifo"] if case == "switching" else [])]
         with lab.bare_server(options) as server, beside.running(lab, *jobs):
             if case.startswith("load-"):
-                one = lab.paced(server, lab.first("loaded", "rate") * int(case[5:]) / 100, *FEW, "-c", 32)
+                one = lab.paced(server, lab.first("loaded", "rate") * int(case[5:]) / 100, *SEVERAL, "-c", 32)
             else:
                 loaded = case.startswith("loaded")
-                one = lab.flat_out(server, *FEW, "-c", LOADED if loaded else 1, is_shared=bool(jobs),
+                one = lab.flat_out(server, *SEVERAL, "-c", LOADED if loaded else 1, is_shared=bool(jobs),
                                    limit="server" if loaded else None)
             one.values |= stages(server)
         one.values["total"] = sum(one.values[stage] for stage in STAGES)
