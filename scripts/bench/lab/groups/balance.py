@@ -38,17 +38,17 @@ def points(lab):
 
 def loads(points):
     points.of("peak")
-    points.of(name_of("pinned", 0.6))
+    points.of(name_of("more", 0.6))
     return [load for load in LOADS if points.has(*(name_of(variant, load) for variant in VARIANTS))]
 
 
 def one_more(points):
     ratios = {load: {value: over(points(name_of("more", load), value), points(name_of("unpinned", load), value))
-                     for value in ("p95", "p50")} for load in loads(points)}
+                     for value in ("p95", "p50")} for load in loads(points) if load <= SPIKE_BY}
     spikes = [load for load, ratio in ratios.items() if ratio["p95"] >= SPIKE]
     first = min(spikes, default=None)
     return (f"p95 of N+1 departs at {first:.0%} of the peak" if first else
-            f"p95 of N+1 at most {max(ratio['p95'] for ratio in ratios.values()):.1f}x"), {
+            f"p95 of N+1 at most {max(ratio['p95'] for ratio in ratios.values()):.1f}x to {SPIKE_BY:.0%}"), {
         f"p95 of N+1 is {SPIKE}x that of N by {SPIKE_BY:.0%}": first is not None and first <= SPIKE_BY,
         f"there the medians are within {MEDIANS}x": first is not None and ratios[first]["p50"] <= MEDIANS}
 
@@ -80,5 +80,5 @@ ROWS = [
         one_more, one_more_plots, ("cpus",)),
     Row("E Fig 8, 003 Fig 6", "pinning", "pinned: 90 % of the peak with p95 below 1 ms",
         "from half load on pinned is no worse than unpinned, and keeps p95 below 1 ms to 90 %", pinning,
-        pinning_plots, ("cpus",)),
+        pinning_plots, ("cpus", "client")),
 ]

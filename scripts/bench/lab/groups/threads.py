@@ -131,7 +131,7 @@ ROWS = [
         timesharing, needs=("cpus",)),
     Row("003 Fig 3-5", "threads, latency and CPU", "best at the number of cores; 450K",
         "p99 is lowest with as many threads as CPUs, the kernel's share grows beyond", latency,
-        latency_plots, ("cpus",)),
+        latency_plots, ("cpus", "client")),
     Row("SF Fig 15", "hyperthreads", "two threads of a core do more than one", "a worker on each thread of a core does more "
         "than one worker", hyperthreads, needs=("smt",)),
 ]
