@@ -80,7 +80,7 @@ my %connections = map {
 } ['ours', 3], ['theirs', 2], ['redis', 2], ['nginx', 1];
 sub stage($delay, $rest) { return {delay => $delay, read => $rest, execute => $rest, write => $rest,
         total => $delay + 3 * $rest, queue => $delay / ($delay + 3 * $rest), rate => 1e5} }
-my %breakdown = (unloaded => stage(10, 3), switching => stage(10, 3), loaded => stage(500, 3), 'loaded-l3' => stage(800, 4),
+my %breakdown = (unloaded => stage(10, 3), asleep => stage(10, 3), switching => stage(10, 3), loaded => stage(500, 3), 'loaded-l3' => stage(800, 4),
     'load-10' => stage(10, 3), 'load-90' => stage(200, 3),
     traced => {map { ("${_}_traced" => 10, "${_}_own" => 12) } qw(kernel loop read execute write)});
 sub tail($p95) { return {p95 => $p95, p50 => 50} }

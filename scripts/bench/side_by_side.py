@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """Servers side by side on CPU 0 and mcload on CPU 1, for scripts/bench-*."""
+import contextlib
 import json
 import os
 import pwd
@@ -228,6 +229,16 @@ class Bench:
             self.awake.write(struct.pack("i", 0))
         except OSError as error:
             print(f"CPUs may sleep, latencies include waking them: {error}", file=sys.stderr)
+
+    @contextlib.contextmanager
+    def may_sleep(self):
+        """CPUs may, for as long as the block."""
+        if self.awake:
+            self.awake.close()
+        try:
+            yield
+        finally:
+            self.keep_awake()
 
     def cpu_used(self):
         """Seconds on a CPU so far of all that this bench has started, and of itself."""

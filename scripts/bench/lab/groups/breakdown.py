@@ -3,6 +3,7 @@
 """Where the time of a request goes, by `stats latency`: with one outstanding, beside a spinner, at
 10 and 90 % of the peak, at the peak, and there beside a walker through the L3 cache. And by
 the kernel's tracepoints beside it."""
+import contextlib
 import os
 import re
 import subprocess
@@ -22,7 +23,8 @@ AT_90 = 0.8        # of the time, at 90 % of the peak
 TRACED = ("kernel", "loop", "read", "execute", "write")
 TRACED_RATE = 5000
 AGREE, AGREE_US = 1.2, 2  # times, or microseconds, that traced medians and the server's own differ by
-CASES = {"unloaded": "one outstanding", "switching": "the same, beside a spinner", "load-10": "10 % of the peak",
+CASES = {"unloaded": "one outstanding", "asleep": "the same, on CPUs that sleep",
+         "switching": "the same, beside a spinner", "load-10": "10 % of the peak",
          "load-90": "90 % of the peak", "loaded": "the peak", "loaded-l3": "the same, beside an L3 walker"}
 
 
@@ -38,7 +40,8 @@ def measure(case):
                 "loaded-l3": [beside.Job(("walk", str(lab.machine.cache("L3", 8 << 20))), "client")]}.get(case, [])
         # The spinner has the CPU when the server does not want it: what is left is the switch.
         options = ["-t", "1", *(["--sched=fifo"] if case == "switching" else [])]
-        with lab.bare_server(options) as server, beside.running(lab, *jobs):
+        sleep = lab.bench.may_sleep() if case == "asleep" else contextlib.nullcontext()
+        with lab.bare_server(options) as server, beside.running(lab, *jobs), sleep:
             if case.startswith("load-"):
                 one = lab.paced(server, lab.first("loaded", "rate") * int(case[5:]) / 100, *SEVERAL, "-c", 32)
             else:
@@ -77,9 +80,10 @@ def points(_lab):
 def breakdown(points):
     queue = points("loaded", "queue")
     others = {stage: points.ratio("loaded", "unloaded", stage) for stage in STAGES[1:]}
-    switch = points.ratio("switching", "unloaded", "total")
+    switch, woken = (points.ratio("switching", idle, "total") for idle in ("unloaded", "asleep"))
     return (f"queueing {points('loaded', 'delay'):.0f} of {points('loaded', 'total'):.0f} us ({queue:.0%}), "
-            f"unloaded {points('unloaded', 'total'):.0f} us, beside a spinner {switch:.2f}x"), {
+            f"unloaded {points('unloaded', 'total'):.0f} us, beside a spinner {switch:.2f}x, "
+            f"{woken:.2f}x that of CPUs that sleep"), {
         f"queueing is {QUEUE:.0%} when loaded": queue >= QUEUE,
         **{f"{stage} stays below {GROWS}x unloaded": ratio < GROWS for stage, ratio in others.items()},
         f"a context switch costs {SWITCH}x at most": switch <= SWITCH,
