@@ -69,8 +69,7 @@ my %processes = ('1x1' => thread(100, 90, 1, 0), '2x1' => thread(165, 140, 1, 0)
 my %requests = (
     'depth-1' => {rate => 1e5}, 'depth-32' => {rate => 1e6},
     (map { ("keys-$_" => {keys => 1e5 * ($_ < 16 ? $_ : 16)}) } 1, 2, 4, 8, 16, 32, 64),
-    (map { ("tcp-$_" => {rate => 1e5}, "udp-$_" => {rate => 1e5 * (1 + $_ / 10)}) } 1, 2, 4, 8, 16),
-    'apart-4' => {rate => 1e5},
+    (map { ("tcp-at-once-$_" => {rate => 1e5}, "udp-at-once-$_" => {rate => 1e5 * (1 + $_ / 10)}) } 1, 2, 4, 8, 16),
     (map { ("bytes-$_" => {rate => 1e6 / $_, bytes => 1e6 + $_}) } 64, 256, 1024, 65536),
     (map { ("items-$_" => {rate => 1e5}) } 10000, 1000000),
 );
@@ -118,7 +117,7 @@ my @rows = (
     ['D Fig 2, SF Fig 5', 'processes', \%processes, '2x1' => thread(120, 140, 1, 0)],
     ['D 2.4, E 2.4', 'requests', \%requests, 'depth-32' => {rate => 1.5e5}],
     ['SF Fig 12', 'requests', \%requests, 'keys-16' => {keys => 1.1e5}],
-    ['SF Fig 13', 'requests', \%requests, 'udp-4' => {rate => 1.2e5}],
+    ['SF Fig 13', 'requests', \%requests, 'udp-at-once-4' => {rate => 1.2e5}],
     ['004 sizes', 'requests', \%requests, 'items-1000000' => {rate => 4e4}],
     ['003 Fig 2', 'connections', \%connections, 'ours-256' => {rate => 100, p99 => 100}],
     ['004 servers', 'connections', \%connections, 'nginx-16' => {rate => 50, p99 => 1}],
