@@ -54,6 +54,8 @@ def measure(options, jobs):
     def run(lab):
         with lab.bare_server(["-t", "1", *options]) as server, beside.running(lab, *jobs) as started:
             one = lab.search(server, *SEVERAL, is_shared=bool(jobs), may_be_capped=True)
+        if not jobs and not one.values["qos"]:
+            one.faults.append("alone, no rate was within the goal")
         one.values["work"] = sum(job.work for job in started)
         return one
     return run
