@@ -91,4 +91,11 @@ def plots(points):
 
 ROWS = [Row("E Fig 5", "square wave", "CFS: p95 in ms from 12 % on; BVT: from 50 %; both capped at 87 %",
             f"default >= {CLIFF}x alone below half load, slice <= {KEEPS}x to 40 %, capped at 80-92 % of the peak",
-            square, plots, ("cpus", "root"))]
+            square, plots, ("cpus", "root"),
+            why="A worker with a shorter slice goes first when it wakes up, if it has not had more than its share. After "
+                "each burst of its own it has, for a while, and Linux looks again at the next tick, up to 4 ms later at "
+                "250 Hz. doc/benchmarks.md, *A square wave on the worker's CPU*, has the trials: with a pause after each "
+                "pass of a worker, as long as the pass, p95 fell from 1.6 to 0.4 ms, and where a thread at real-time "
+                "priority woke up beside it p99 fell to a tenth. The server does the latter (doc/qos.md, *Nudges*), as "
+                "far as it helps. SCHED_FIFO keeps p95 near that alone. On other kernels, and with borrowed virtual time, "
+                "which keeps it short up to half of the CPU, waits are in doc/tuning.md.")]
