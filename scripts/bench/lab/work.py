@@ -204,6 +204,8 @@ class Lab(Runner):
         is_capped = found["bound"] == "client"
         run = Run({"qos": found["qps"] if found["found"] else 0.0, "rate": found["peak_qps"],
                    "capped": float(is_capped)}, faults)
+        if found["met"] and not found["found"]:
+            run.faults.append("the search: runs at the same rate differ")
         if is_capped and not may_be_capped:
             run.faults.append("the client was the limit of the search")
         return run
