@@ -122,7 +122,11 @@ def hyperthreads(points):
 ROWS = [
     Row("D Fig 1", "threads of one process", "1-24 threads: flat at 8, 250K",
         f"2 threads on 2 CPUs >= {SCALES}x one on one, the client included; beyond the CPUs the peak stays flat and the QoS rate falls",
-        scaling, scaling_plots, ("cpus",)),
+        scaling, scaling_plots, ("cpus",),
+        "Two threads and their client share two CPUs. A request then takes 1.7 times the CPU time, of both together, "
+        "that it takes where server and client have one CPU: each reply wakes a thread on another CPU, which takes an "
+        "interrupt from one virtual CPU to another, and the client, at real-time priority, takes its CPU from the "
+        "thread that works there. The rates of more threads than CPUs differ by less than rounds do."),
     Row("SF Fig 2, 3", "threads, versions", "throughput grows with threads, the newer version does more",
         "this server does no less than Debian's with 1 and 2 threads", versions, versions_plots,
         ("cpus", "memcached")),
