@@ -172,7 +172,7 @@ judge(struct reply *r, const struct reply_to *to, enum client_kind kind)
 }
 
 /* Whether the next value can be taken at once: what most replies are made of is hits, whole in the
- * input, whose values nobody looks at. */
+ * input, whose values nothing compares. */
 static inline bool
 may_take_hits(const struct reply *r, const struct reply_to *to)
 {
