@@ -90,4 +90,19 @@ for my $case (['walk', 0, 1], ['code', 1], ['triad', 'x', 1], ['storm', 65, 1], 
     is($run->{status}, 2, "$name @args: wrong usage");
 }
 
+# What a script's programs use is its own, when it has waited for them and when it has not.
+for my $then ('; read x', ' & read x; kill $!') {
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', $sources, built('walk') . " 64000 0.3$then"]});
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+import side_by_side as side
+script = subprocess.Popen(["sh", "-c", sys.argv[2]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+lines = [script.stdout.readline() for _ in range(2)]  # ready, and what it did: it has worked then
+print(side.cpu_time_of(script.pid) < side.cpu_time_with_children(script.pid))
+script.communicate(b"x")
+print(side.cpu_time_with_children(script.pid))
+END
+    is($run->{out}, "True\n0.0\n", "CPU time of a script: $then") or diag($run->{err});
+}
+
 done_testing();

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Servers side by side on CPU 0 and mcload on CPU 1, for scripts/bench-*."""
 import contextlib
+import glob
 import json
 import os
 import pwd
@@ -91,6 +92,26 @@ def schedstats_of(pid):
 def cpu_time_of(pid):
     """Seconds that the process has been on a CPU."""
     return sum(used for used, _ in schedstats_of(pid))
+
+
+def children_of(pid):
+    """Of all its threads."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with contextlib.suppress(OSError), open(path) as f:
+            found += f.read().split()
+    return found
+
+
+def cpu_time_with_children(pid):
+    """Of the process and all that come from it, those that have ended included."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        ended = (int(fields[13]) + int(fields[14])) / TICK
+        return cpu_time_of(pid) + ended + sum(cpu_time_with_children(child) for child in children_of(pid))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0  # it is among those that have ended
 
 
 class Server:
@@ -246,7 +267,7 @@ class Bench:
         # poll() makes one that has ended a child of RUSAGE_CHILDREN: before that is read.
         alive = [p for p in processes if p.poll() is None]
         used = sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
-        return used + sum(cpu_time_of(p.pid) for p in alive)
+        return used + sum(cpu_time_with_children(p.pid) for p in alive)
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""

@@ -51,7 +51,7 @@ class Started:
     work_cpu: float = 0.0  # a second of CPU time
 
     def cpu(self):
-        return side.cpu_time_of(self.process.pid)
+        return side.cpu_time_with_children(self.process.pid)
 
 
 def cpus_of(lab, where):

@@ -112,7 +112,7 @@ def origin(store, groups):
 
 def explanations(judged):
     """Of what is not reproduced, as far as they were found."""
-    found = [f"**{one.row.label}.** {textwrap.fill(one.row.why, 108)}" for one in judged
+    found = [textwrap.fill(f"**{one.row.label}.** {one.row.why}", 108) for one in judged
              if one.row.why and one.result.verdict == rows.NOT_REPRODUCED]
     return ["## What is not reproduced, and why", *found] if found else []
 
