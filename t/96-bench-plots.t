@@ -34,6 +34,11 @@ is(scalar(() = $svg =~ /<rect x="275"[^>]*fill="white"/g), 1, '... and is hollow
 unlike(drawn('KINDS["curves"](sys.argv[2], "t", "x", "y", {"ours": [(1, 10, True)]})'), qr/INVALID/,
     'nothing is said where all is valid');
 
+$svg = drawn('KINDS["bars"](sys.argv[2], "t", "%", {"cpu": {"rate": (0, True)}, '
+    . '"l3": {"rate": (80, True)}, "mem": {"rate": (40, True)}}, "linear")');
+is(join(' ', $svg =~ /<rect x="275"[^>]*width="([\d.]+)"/g), '0.0 255.0 127.5', 'bars on a linear scale begin at 0');
+$svg = drawn('KINDS["curves"](sys.argv[2], "t", "x", "y", {str(i): [(1, 1, True)] for i in range(9)})');
+is(scalar(() = $svg =~ /<polyline [^>]*stroke-dasharray/g), 1, 'more curves than colours are dashed');
 $svg = drawn('KINDS["curves"](sys.argv[2], "t", "x", "y", {"ours": [(1, 10, True), (100, 40, True)]}, "log", "linear")');
 like($svg, qr/<polyline points="70\.0,[\d.]+ 530\.0,[\d.]+"/, 'a logarithmic axis ends at powers of ten');
 is(join(' ', $svg =~ /text-anchor="end" >([^<]+)</g), '0 10 20 30 40', '... a linear one has round marks from 0');

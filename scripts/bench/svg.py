@@ -74,8 +74,8 @@ def text(x, y, words, anchor="middle", extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {extra}>{escape(words)}</text>'
 
 
-def line(x1, y1, x2, y2, colour="#ddd"):
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+def line(x1, y1, x2, y2, stroke='stroke="#ddd"'):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {stroke}/>'
 
 
 def grid(axes, x_label, y_label):
@@ -102,9 +102,15 @@ def document(path, height, title, parts):
             text(WIDTH / 2, 22, title, extra='font-size="15"'), *parts, "</svg>\n"]))
 
 
-def legend(i, name, colour):
+def stroke_of(i):
+    """Colours, and dashes where there are more curves than colours."""
+    dashes = ' stroke-dasharray="6 4"' if i >= len(COLOURS) else ""
+    return f'stroke="{COLOURS[i % len(COLOURS)]}" stroke-width="2"{dashes}'
+
+
+def legend(i, name):
     at = TOP + 14 + 18 * i
-    return [line(WIDTH - RIGHT + 12, at - 4, WIDTH - RIGHT + 32, at - 4, colour),
+    return [line(WIDTH - RIGHT + 12, at - 4, WIDTH - RIGHT + 32, at - 4, stroke_of(i)),
             text(WIDTH - RIGHT + 38, at, name, "start")]
 
 
@@ -121,42 +127,41 @@ def curves(path, title, x_label, y_label, series, x_scale="linear", y_scale="log
         colour = COLOURS[i % len(COLOURS)]
         way = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}"
                        for x, y, is_valid in sorted(line_of) if is_valid)
-        parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}" '
-                     'stroke-width="2"/>')
+        parts.append(f'<polyline points="{way}" fill="none" {stroke_of(i)}/>')
         parts += [f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="3" '
                   f'{paint(colour, is_valid)}/>' for x, y, is_valid in line_of]
-        parts += legend(i, name, colour)
+        parts += legend(i, name)
     if not all(is_valid for _, _, is_valid in points):
         parts.append(text(WIDTH - RIGHT + 12, TOP + 14 + 18 * len(series), "hollow: INVALID",
                           "start"))
     document(path, HEIGHT, title, parts)
 
 
-def bars(path, title, x_label, rows):
-    """rows: {label: {name: (value, is_valid)}}, value > 0; each name has a colour."""
+def bars(path, title, x_label, rows, scale="log"):
+    """rows: {label: {name: (value, is_valid)}}, value > 0, or with a linear scale not below; each name has a colour."""
     names = list(next(iter(rows.values())))
-    low, high = decades([value for row in rows.values() for value, _ in row.values()])
+    axis = SCALES[scale]([value for row in rows.values() for value, _ in row.values()])
     width = WIDTH - RIGHT - BAR_LEFT
     row_height = BAR * len(names) + GAP
     bottom = TOP + row_height * len(rows) + GAP
     parts = []
-    for power in range(low, high + 1):
-        x = BAR_LEFT + (power - low) / (high - low) * width
-        parts += [line(x, TOP, x, bottom), text(x, bottom + 18, power_name(power))]
+    for mark, name in axis.marks():
+        x = BAR_LEFT + axis.part(mark) * width
+        parts += [line(x, TOP, x, bottom), text(x, bottom + 18, name)]
     parts.append(text(BAR_LEFT + width / 2, bottom + 38, x_label))
     for i, (label, row) in enumerate(rows.items()):
         top = TOP + GAP + i * row_height
         parts.append(text(BAR_LEFT - 8, top + BAR * len(names) / 2 + 4, label, "end"))
         for k, name in enumerate(names):
             value, is_valid = row[name]
-            length = (math.log10(value) - low) / (high - low) * width
+            length = axis.part(value) * width
             y = top + k * BAR
             parts.append(f'<rect x="{BAR_LEFT}" y="{y:.1f}" width="{length:.1f}" '
                          f'height="{BAR - 3}" {paint(COLOURS[k % len(COLOURS)], is_valid)}/>')
             parts.append(text(BAR_LEFT + length + 5, y + BAR - 6,
                               f"{value:,.0f}{'' if is_valid else ' INVALID'}", "start"))
     for k, name in enumerate(names):
-        parts += legend(k, name, COLOURS[k % len(COLOURS)])
+        parts += legend(k, name)
     document(path, bottom + 50, title, parts)
 
 

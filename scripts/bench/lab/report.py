@@ -51,8 +51,9 @@ def drawable(plots):
     """Without curves and groups of bars that have nothing to draw, and plots that have nothing else."""
     for kind, title, *rest in plots:
         at = 1 if kind == "bars" else 2
-        rest[at] = {name: of for name, of in rest[at].items()
-                    if of and (kind != "bars" or all(0 < value < math.inf for value, _ in of.values()))}
+        has_zero = rest[-1] == "linear"
+        rest[at] = {name: of for name, of in rest[at].items() if of and (kind != "bars" or all(
+            0 < value < math.inf or has_zero and value == 0 for value, _ in of.values()))}
         if rest[at]:
             yield kind, title, *rest
 

@@ -136,8 +136,8 @@ def knee_plots(points):
 
 def plots(points):
     yield ("bars", "Rate with p95 at 500 us, of that alone", "% of the rate", {
-        name: {"QoS rate": (max(100 * (1 - lost), 1), any(not run.faults for run in points.of(name)))}
-        for name, lost in measured(points).items()})
+        name: {"QoS rate": (100 * (1 - lost), any(not run.faults for run in points.of(name)))}
+        for name, lost in measured(points).items()}, "linear")
 
 
 ROWS = [
