@@ -217,13 +217,18 @@ take_hits(struct reply *r, const struct reply_to *to, const char *buf, size_t le
     r->value_bytes = r->hits > 0 ? r->value_bytes : 0;
     while (value.kind == CLIENT_VALUE &&
            (n = to->codec->hit(buf + taken, len - taken, &r->last, &value)) > 0) {
-        while (i < keys &&
-               !workload_is_key(to->w, to->keys[i], value.key, value.key_len)) {
-            finish_key(to, i++, NULL);
+        unsigned hit = i;
+        while (hit < keys &&
+               !workload_is_key(to->w, to->keys[hit], value.key, value.key_len)) {
+            hit++;
         }
-        if (i == keys) {
-            value.kind = CLIENT_MORE; /* of a key that was not asked for */
+        if (hit ==
+            keys) { /* no key that was asked for, or (client_parse_hit) none at all */
+            value.kind = CLIENT_MORE;
             break;
+        }
+        while (unlikely(i < hit)) {
+            finish_key(to, i++, NULL);
         }
         if (unlikely(to->op->then != THEN_NOTHING)) {
             finish_key(to, i, &value);

@@ -20,14 +20,15 @@ static struct lconn conn;
 static struct codec_stencil stencil;
 static int peer;
 
+/* Keys of one length are written from a prepared one. */
 static void
-set_up(void)
+set_up_keys(const char *size, const struct codec_stencil *prepared)
 {
     struct workload_conf conf = {
         .records = 1000, .getcount = dist_fixed(3), .key_prefix = "k"};
     ck_assert_ptr_null(mix_parse(&conf.mix, "get:1,cas:1,rmw:1"));
     int pair[2];
-    ck_assert_ptr_null(dist_parse(&conf.key_size, "5"));
+    ck_assert_ptr_null(dist_parse(&conf.key_size, size));
     ck_assert_ptr_null(dist_parse(&conf.value_size, "4"));
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
     ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
@@ -37,12 +38,18 @@ set_up(void)
     codec_stencil_init(&stencil, &codec_ascii, like,
                        workload_put_key(&workload, 0, like));
     struct lconn_conf lc = {&codec_ascii, &target,  0,    DEPTH,
-                            &workload,    &stencil, NULL, false};
+                            &workload,    prepared, NULL, false};
     lconn_init(&conn, &lc);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.link.fd = pair[0];
     conn.state = LCONN_UP;
     peer = pair[1];
+}
+
+static void
+set_up(void)
+{
+    set_up_keys("5", &stencil);
 }
 
 static void
@@ -221,6 +228,46 @@ TEST_LOOP(test_replies_to_get, (int)(sizeof replies / sizeof replies[0]))
         } else {
             ck_assert_uint_eq(done.hits, replies[_i].hits);
         }
+        ck_assert_uint_eq(conn.count, 0);
+    }
+}
+
+/* The first key of that length, from this one on. */
+static uint64_t
+key_of(uint64_t key, size_t len)
+{
+    char text[WORKLOAD_KEY_MAX];
+    while (workload_put_key(&workload, key, text) != len) {
+        ck_assert_uint_lt(++key, workload.conf.records);
+    }
+    return key;
+}
+
+/* The line of a hit is compared where that of the one before stood: there may be the line of the value
+ * behind it. */
+TEST(test_lines_at_the_place_of_the_last)
+{
+    static const char value[] = " 0 4\r\nabcd\r\nVALUE ";
+    char text[WORKLOAD_KEY_MAX], reply[1024];
+    tear_down();
+    set_up_keys("uniform:6,60", NULL);
+    uint64_t a = key_of(0, 9), b = key_of(a + 1, 9);
+    uint64_t c = key_of(0, 9 + strlen(value) + 9);
+    const uint64_t order[] = {c, a, b, a, b, c};
+    size_t len = 0;
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
+        const char *end = i % 3 == 2 ? "END\r\n" : "";
+        size_t n = workload_put_key(&workload, order[i], text);
+        len += (size_t)snprintf(reply + len, sizeof reply - len,
+                                "VALUE %.*s 0 4\r\nabcd\r\n%s", (int)n, text, end);
+    }
+    for (size_t cut = 0; cut <= len; cut++) {
+        push_get(c, a, b, 0);
+        push_get(a, b, c, 0);
+        flush(1);
+        struct reply_done done = feed(reply, cut);
+        ck_assert_int_eq(done.outcome, REPLY_GOOD);
+        ck_assert_uint_eq(done.hits, 3);
         ck_assert_uint_eq(conn.count, 0);
     }
 }
