@@ -22,21 +22,48 @@ learn(struct pace *p, unsigned times, size_t bytes, nsec_t took)
     }
 }
 
-START_TEST(turns_are_brisk_while_guests_come)
+/* A part of the time since the last guest, between two bounds. */
+START_TEST(turns_go_by_the_pace_of_guests)
+{
+    static const struct {
+        nsec_t gone, turn;
+    } rows[] = {
+        {0, PACE_TURN_MIN_NS},
+        {200 * US, PACE_TURN_MIN_NS}, /* 5,000 a second */
+        {PACE_GUEST_PARTS * PACE_TURN_MIN_NS, PACE_TURN_MIN_NS},
+        {10 * MS, 25 * US},
+        {20 * MS, 50 * US},
+        {PACE_GUEST_PARTS * PACE_TURN_MAX_NS, PACE_TURN_MAX_NS},
+        {1000 * MS, PACE_TURN_MAX_NS},
+    };
+    struct pace p;
+    pace_init(&p);
+    ck_assert_uint_eq(pace_turn_ns(&p, 0), PACE_TURN_MAX_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_TURN_MAX_NS);
+    pace_note_guest(&p, 100 * MS);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + rows[i].gone), rows[i].turn);
+    }
+    ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
+                      PACE_TURN_MIN_NS); /* the clock was set back */
+}
+END_TEST
+
+START_TEST(turns_beside_writes_are_not_the_longest)
 {
     struct pace p;
     pace_init(&p);
-    ck_assert_uint_eq(pace_turn_ns(&p, 0), PACE_CALM_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_CALM_NS);
-    pace_note_inline(&p, 100 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_BRISK_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
-                      PACE_BRISK_NS); /* the clock was set back */
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_INLINE_RECENT_NS - 1),
-                      PACE_BRISK_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_INLINE_RECENT_NS), PACE_CALM_NS);
-    pace_note_inline(&p, 200 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 205 * MS), PACE_BRISK_NS);
+    pace_note_queued(&p, CLASS_BULK, 100 * MS);
+    pace_note_queued(&p, CLASS_BACKGROUND, 100 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_TURN_MAX_NS);
+    pace_note_queued(&p, CLASS_WRITE, 100 * MS);
+    pace_note_queued(&p, CLASS_BULK, 101 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 101 * MS), PACE_WRITE_TURN_NS);
+    pace_note_guest(&p, 101 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 102 * MS), PACE_TURN_MIN_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_WRITE_RECENT_NS - 1),
+                      (9 * MS - 1) / PACE_GUEST_PARTS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 1000 * MS), PACE_TURN_MAX_NS);
 }
 END_TEST
 
@@ -77,7 +104,7 @@ START_TEST(one_that_was_held_up_is_forgotten)
     learn(&p, 200, 64 * KIB, 2 * US);
     learn(&p, 1, 64 * KIB, 10 * NSEC_PER_SEC);
     ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 64 * KIB), 3 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), PACE_PIECE_MAX);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MAX);
 }
 END_TEST
 
@@ -86,14 +113,14 @@ START_TEST(a_piece_fits_the_turn)
     struct pace p;
     pace_init(&p);
     learn(&p, 200, 64 * KIB, 10 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_CALM_NS), PACE_PIECE_MAX);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), PACE_PIECE_MAX);
     learn(&p, 200, 64 * KIB, 15 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_CALM_NS), 64 * KIB);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), 32 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), 64 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), 32 * KIB);
     learn(&p, 200, 64 * KIB, 50 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), 16 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), 16 * KIB);
     learn(&p, 2000, 64 * KIB, NSEC_PER_SEC);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), PACE_PIECE_MIN);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
 }
 END_TEST
 
@@ -135,7 +162,8 @@ main(void)
 {
     Suite *s = suite_create("pace");
     TCase *tc = tcase_create("pace");
-    tcase_add_test(tc, turns_are_brisk_while_guests_come);
+    tcase_add_test(tc, turns_go_by_the_pace_of_guests);
+    tcase_add_test(tc, turns_beside_writes_are_not_the_longest);
     tcase_add_test(tc, the_cost_of_a_byte_is_learned);
     tcase_add_test(tc, small_writes_and_other_ways_teach_nothing);
     tcase_add_test(tc, one_that_was_held_up_is_forgotten);
