@@ -59,9 +59,8 @@ pace_write_ns(const struct pace *p, enum pace_way way, size_t bytes)
 size_t
 pace_piece(const struct pace *p, enum pace_way way, nsec_t turn)
 {
-    size_t piece = PACE_PIECE_MAX;
-    while (piece > PACE_PIECE_MIN && pace_write_ns(p, way, piece) > turn) {
-        piece /= 2;
-    }
-    return piece;
+    must((unsigned)way < PACE_WAYS);
+    size_t step = way == PACE_TLS ? PACE_PIECE_MIN : PACE_PIECE_STEP;
+    size_t fits = turn * PS_PER_NS / p->byte_ps[way];
+    return clamp(fits - fits % step, PACE_PIECE_MIN, PACE_PIECE_MAX);
 }

@@ -35,7 +35,9 @@
 /* No request is run while so much output waits: it is written first. Nor is more written at once in the
  * turn of one of several that were ready together. */
 #define PACE_OUT_MAX 65536
-#define PACE_PIECE_MIN 16384 /* also what any turn that is over still may write */
+#define PACE_PIECE_MIN                                                                   \
+    16384 /* also what any turn that is over still may write, and a TLS record */
+#define PACE_PIECE_STEP 4096
 
 /* Over what is written. */
 enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };

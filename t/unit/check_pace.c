@@ -114,11 +114,16 @@ START_TEST(a_piece_fits_the_turn)
     pace_init(&p);
     learn(&p, 200, 64 * KIB, 10 * US);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), PACE_PIECE_MAX);
-    learn(&p, 200, 64 * KIB, 15 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), 64 * KIB);
+    learn(&p, 200, 64 * KIB, 16 * US); /* 4 KiB each */
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), 100 * KIB);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), 32 * KIB);
+    ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 100 * KIB), PACE_WRITE_TURN_NS);
     learn(&p, 200, 64 * KIB, 50 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), 16 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
+    for (unsigned i = 0; i < 200; i++) { /* whole records */
+        pace_learn(&p, PACE_TLS, 64 * KIB, 16 * US);
+    }
+    ck_assert_uint_eq(pace_piece(&p, PACE_TLS, PACE_WRITE_TURN_NS), 96 * KIB);
     learn(&p, 2000, 64 * KIB, NSEC_PER_SEC);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
 }
