@@ -4,9 +4,10 @@
  * A client that takes all it can get and costs next to nothing itself, so that the server is
  * what limits both. It keeps DEPTH requests on their way on each connection. Requests are not
  * built: they lie ready, equally long, and large ones are sent from where they lie, without a
- * copy, through a pipe. Replies are not parsed: all are REPLY_BYTES long, and TCP discards them unread.
+ * copy, through a pipe. Replies are not parsed: all are REPLY_BYTES long, and TCP discards them unread
+ * (drop), or they are read into a large buffer, as other clients do it (read).
  *
- *   greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES REPLY_BYTES < requests
+ *   greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES REPLY_BYTES drop|read < requests
  *
  * Counts for SECONDS after WARMUP seconds, goes on for another second, and prints
  * "REQUESTS SECONDS CPU": requests answered, the time in which they were, the share of it
@@ -17,6 +18,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -30,6 +32,7 @@ enum {
     /* What one system call moves at most: a client at real-time priority on this CPU waits
      * for the call to end. */
     PIECE_BYTES = 65536,
+    READ_BYTES = 1 << 20,
     SPLICE_BYTES = 16384, /* requests from this length on are sent without a copy */
     /* Memory in huge pages is fewer fragments to send. */
     SCRIPT_BYTES_MAX = 64 << 20,
@@ -55,6 +58,7 @@ static struct {
 
 static struct peer peers[PEERS_MAX];
 static uint64_t answered;
+static bool reads; /* replies, in place of having them dropped */
 
 static void
 read_script(void)
@@ -132,8 +136,9 @@ watch(int ep, struct peer *p, int op)
 static void
 discard(struct peer *p)
 {
-    static char nowhere[PIECE_BYTES];
-    ssize_t got = recv(p->fd, nowhere, sizeof nowhere, MSG_TRUNC);
+    static char nowhere[READ_BYTES];
+    ssize_t got = reads ? recv(p->fd, nowhere, READ_BYTES, 0)
+                        : recv(p->fd, nowhere, PIECE_BYTES, MSG_TRUNC);
     if (got <= 0) {
         if (got == 0 || errno != EAGAIN) {
             fail("recv");
@@ -169,15 +174,16 @@ serve_until(int ep, double end)
 int
 main(int argc, char **argv)
 {
-    if (argc != 8 || atoi(argv[2]) < 1 || atoi(argv[2]) > PEERS_MAX) {
+    if (argc != 9 || atoi(argv[2]) < 1 || atoi(argv[2]) > PEERS_MAX) {
         fprintf(stderr,
                 "usage: greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES "
-                "REPLY_BYTES < requests\n");
+                "REPLY_BYTES drop|read < requests\n");
         return 2;
     }
     int connections = atoi(argv[2]);
     script.request_bytes = strtoull(argv[6], NULL, 10);
     script.reply_bytes = strtoull(argv[7], NULL, 10);
+    reads = strcmp(argv[8], "read") == 0;
     read_script();
     uint64_t requests = script.len / script.request_bytes;
     int ep = epoll_create1(EPOLL_CLOEXEC);

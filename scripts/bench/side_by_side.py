@@ -319,7 +319,7 @@ class Bench:
             f.write(b"".join(neighbour.requests))
         argv = ["taskset", "-c", str(CLIENT_CPU), *self.greedy_prefix, self.compiled("greedy"), str(server.port),
                 str(neighbour.connections), str(neighbour.depth), str(warmup), str(seconds),
-                str(len(neighbour.requests[0])), str(neighbour.reply_bytes)]
+                str(len(neighbour.requests[0])), str(neighbour.reply_bytes), neighbour.takes]
         with open(path, "rb") as f:
             return self.start_beside(argv, stdin=f)
 

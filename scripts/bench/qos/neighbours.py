@@ -29,6 +29,7 @@ class Neighbour:
     queue: str         # the class whose turns a small get may meet
     target: float      # of the p99, times alone
     reply_bytes: int = 0
+    takes: str = "drop"  # what becomes of replies (greedy.c)
 
 
 def key_of(kind, i):
@@ -56,6 +57,9 @@ def all_neighbours():
         LARGE_GETS:
             Neighbour(32, 8, [b"get %s\r\n" % key_of(b"large", i) for i in range(200)], large,
                       "bulk", 1.5),
+        f"{LARGE_GETS}, read into a buffer":
+            Neighbour(32, 8, [b"get %s\r\n" % key_of(b"large", i) for i in range(200)], large,
+                      "bulk", 1.5, takes="read"),
         "4 pipelined sets of 1 MB, 4 connections":
             Neighbour(4, 4, huge, huge, "bulk", 1.5),
         # On loopback a few connections keep the client busier than the server.
