@@ -13,7 +13,7 @@
 
 #include "base/must.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define WORKERS_MAX 16
 #define START (UINT64_C(1234567) * NSEC_PER_SEC)
@@ -69,7 +69,7 @@ drain(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at)
 
 /* ---- one worker ----------------------------------------------------------------------- */
 
-START_TEST(off_never_refuses)
+TEST(off_never_refuses)
 {
     struct limit l;
     struct limit_lease lease = {0};
@@ -87,9 +87,8 @@ START_TEST(off_never_refuses)
     ck_assert_uint_eq(atomic_load(&l.cas_retries), 0);
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(default_burst_is_two_milliseconds)
+TEST(default_burst_is_two_milliseconds)
 {
     ck_assert_uint_eq(limit_default_burst(1), 16);
     ck_assert_uint_eq(limit_default_burst(8000), 16);
@@ -101,9 +100,8 @@ START_TEST(default_burst_is_two_milliseconds)
     ck_assert_uint_eq(atomic_load(&l.burst), 100);
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(lease_follows_the_rate)
+TEST(lease_follows_the_rate)
 {
     static const struct {
         uint64_t rate;
@@ -120,9 +118,8 @@ START_TEST(lease_follows_the_rate)
         limit_fini(&l);
     }
 }
-END_TEST
 
-START_TEST(idle_time_is_worth_one_burst)
+TEST(idle_time_is_worth_one_burst)
 {
     static const nsec_t idle[] = {1, NSEC_PER_SEC, 3600 * NSEC_PER_SEC,
                                   1000000000 * NSEC_PER_SEC};
@@ -137,9 +134,8 @@ START_TEST(idle_time_is_worth_one_burst)
         limit_fini(&l);
     }
 }
-END_TEST
 
-START_TEST(the_bucket_tells_its_tokens)
+TEST(the_bucket_tells_its_tokens)
 {
     struct limit l;
     struct limit_lease lease = {0};
@@ -159,9 +155,8 @@ START_TEST(the_bucket_tells_its_tokens)
     ck_assert_double_eq_tol(limit_tokens(&l, START + NSEC_PER_SEC), 0, 1e-6);
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(retry_at_is_the_earliest_time)
+TEST_LOOP(retry_at_is_the_earliest_time, 2)
 {
     struct rng rng;
     rng_init(&rng, 2, (uint64_t)_i);
@@ -184,9 +179,8 @@ START_TEST(retry_at_is_the_earliest_time)
         limit_fini(&l);
     }
 }
-END_TEST
 
-START_TEST(one_a_second)
+TEST(one_a_second)
 {
     struct limit l;
     struct limit_lease lease = {0};
@@ -202,10 +196,9 @@ START_TEST(one_a_second)
     }
     limit_fini(&l);
 }
-END_TEST
 
 /* Prices of 999,999,937 / s are no whole nanoseconds; they must add up all the same. */
-START_TEST(rounding_does_not_add_up)
+TEST_LOOP(rounding_does_not_add_up, 6)
 {
     static const uint64_t rates[] = {3, 7, 9999991, 123456789, 699999953, 999999937};
     struct limit l;
@@ -223,10 +216,9 @@ START_TEST(rounding_does_not_add_up)
     }
     limit_fini(&l);
 }
-END_TEST
 
 /* A worker with little to do gives its lease back after each request. */
-START_TEST(returning_neither_costs_nor_pays)
+TEST_LOOP(returning_neither_costs_nor_pays, 5)
 {
     static const uint64_t rates[] = {12345, 333333, 9999991, 123456789, 999999937};
     struct limit l;
@@ -249,9 +241,8 @@ START_TEST(returning_neither_costs_nor_pays)
     }
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(any_time_is_safe)
+TEST(any_time_is_safe)
 {
     static const nsec_t times[] = {
         0,
@@ -281,11 +272,10 @@ START_TEST(any_time_is_safe)
         }
     }
 }
-END_TEST
 
 /* ---- changes at run time -------------------------------------------------------------- */
 
-START_TEST(faster_takes_effect_at_once)
+TEST(faster_takes_effect_at_once)
 {
     struct limit l;
     struct limit_lease lease = {0};
@@ -305,9 +295,8 @@ START_TEST(faster_takes_effect_at_once)
     ck_assert_uint_le(given, 1000000);
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(slower_takes_effect_at_once)
+TEST(slower_takes_effect_at_once)
 {
     struct limit l;
     struct limit_lease leases[4] = {0};
@@ -327,9 +316,8 @@ START_TEST(slower_takes_effect_at_once)
     ck_assert_uint_ge(retry_at, START + NSEC_PER_SEC / 10 - 1);
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(setting_the_same_changes_nothing)
+TEST(setting_the_same_changes_nothing)
 {
     struct limit l;
     struct limit_lease lease = {0};
@@ -343,9 +331,8 @@ START_TEST(setting_the_same_changes_nothing)
     }
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(changing_all_the_time_is_no_windfall_and_no_famine)
+TEST_LOOP(changing_all_the_time_is_no_windfall_and_no_famine, 2)
 {
     struct limit l;
     struct limit_lease lease = {0};
@@ -374,11 +361,10 @@ START_TEST(changing_all_the_time_is_no_windfall_and_no_famine)
     ck_assert_double_ge((double)given, due - 20000 * 1e-9 * 1e6);
     limit_fini(&l);
 }
-END_TEST
 
 /* ---- many workers --------------------------------------------------------------------- */
 
-START_TEST(frozen_time_gives_exactly_the_burst)
+TEST_LOOP(frozen_time_gives_exactly_the_burst, 2)
 {
     struct limit l;
     struct limit_lease leases[WORKERS_MAX] = {0};
@@ -404,9 +390,8 @@ START_TEST(frozen_time_gives_exactly_the_burst)
         limit_fini(&l);
     }
 }
-END_TEST
 
-START_TEST(old_lease_goes_back)
+TEST_LOOP(old_lease_goes_back, 2)
 {
     struct limit l;
     struct limit_lease a = {0}, b = {0};
@@ -428,10 +413,9 @@ START_TEST(old_lease_goes_back)
     }
     limit_fini(&l);
 }
-END_TEST
 
 /* Who goes idle gives back what others may want: not while the bucket is half full. */
-START_TEST(resting_keeps_what_nobody_misses)
+TEST(resting_keeps_what_nobody_misses)
 {
     struct limit l;
     struct limit_lease a = {0}, b = {0};
@@ -460,9 +444,8 @@ START_TEST(resting_keeps_what_nobody_misses)
     ck_assert(!limit_take_leased(&l, &a, now + LIMIT_LEASE_AGE));
     limit_fini(&l);
 }
-END_TEST
 
-START_TEST(nobody_starves_at_a_low_rate)
+TEST(nobody_starves_at_a_low_rate)
 {
     struct limit l;
     struct limit_lease leases[4] = {0};
@@ -484,10 +467,9 @@ START_TEST(nobody_starves_at_a_low_rate)
     }
     limit_fini(&l);
 }
-END_TEST
 
 /* Random rates, bursts, workers, pauses and returns: every window conforms. */
-START_TEST(every_window_conforms)
+TEST_LOOP(every_window_conforms, 4)
 {
     struct rng rng;
     rng_init(&rng, 5, (uint64_t)_i);
@@ -522,7 +504,6 @@ START_TEST(every_window_conforms)
         limit_fini(&l);
     }
 }
-END_TEST
 
 static const uint64_t load_rates[] = {100,   101,    997,     7777,
                                       50000, 333333, 1000000, 9999991};
@@ -583,7 +564,7 @@ load_run(struct load *d, nsec_t from, nsec_t until, double mean_gap, nsec_t slac
     return now;
 }
 
-START_TEST(load_gets_the_rate)
+TEST_LOOP(load_gets_the_rate, LOAD_CASES)
 {
     uint64_t rate = load_rates[_i % 8];
     double offered = _i % 2 == 0 ? 1.05 : 1.5;
@@ -608,7 +589,6 @@ START_TEST(load_gets_the_rate)
     ck_assert_double_le(given, due + slop);
     limit_fini(&d.limit);
 }
-END_TEST
 
 /* ---- threads -------------------------------------------------------------------------- */
 
@@ -673,7 +653,7 @@ crowd_run(struct crowd *c, void *(*body)(void *))
     }
 }
 
-START_TEST(threads_share_exactly_the_burst)
+TEST(threads_share_exactly_the_burst)
 {
     struct crowd c = {0};
     limit_init(&c.limit, THREADS);
@@ -682,9 +662,8 @@ START_TEST(threads_share_exactly_the_burst)
     ck_assert_uint_eq(atomic_load(&c.given), LIMIT_BURST_MAX / 2);
     limit_fini(&c.limit);
 }
-END_TEST
 
-START_TEST(threads_share_the_rate)
+TEST(threads_share_the_rate)
 {
     struct crowd c = {.end = START + NSEC_PER_SEC / 100};
     atomic_init(&c.now, START);
@@ -695,9 +674,8 @@ START_TEST(threads_share_the_rate)
     ck_assert_uint_le(atomic_load(&c.given), 100 + 100000 + leases);
     limit_fini(&c.limit);
 }
-END_TEST
 
-START_TEST(threads_take_while_the_rate_changes)
+TEST(threads_take_while_the_rate_changes)
 {
     struct crowd c = {.end = START + NSEC_PER_SEC / 100};
     pthread_t setter;
@@ -711,39 +689,4 @@ START_TEST(threads_take_while_the_rate_changes)
     uint64_t leases = THREADS * limit_lease_size(&c.limit);
     ck_assert_uint_le(atomic_load(&c.given), 106 + 20000 + leases);
     limit_fini(&c.limit);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("limit");
-    TCase *tc = tcase_create("limit");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, off_never_refuses);
-    tcase_add_test(tc, default_burst_is_two_milliseconds);
-    tcase_add_test(tc, lease_follows_the_rate);
-    tcase_add_test(tc, idle_time_is_worth_one_burst);
-    tcase_add_test(tc, the_bucket_tells_its_tokens);
-    tcase_add_loop_test(tc, retry_at_is_the_earliest_time, 0, 2);
-    tcase_add_test(tc, one_a_second);
-    tcase_add_loop_test(tc, rounding_does_not_add_up, 0, 6);
-    tcase_add_loop_test(tc, returning_neither_costs_nor_pays, 0, 5);
-    tcase_add_test(tc, any_time_is_safe);
-    tcase_add_test(tc, faster_takes_effect_at_once);
-    tcase_add_test(tc, slower_takes_effect_at_once);
-    tcase_add_test(tc, setting_the_same_changes_nothing);
-    tcase_add_loop_test(tc, changing_all_the_time_is_no_windfall_and_no_famine, 0, 2);
-    tcase_add_loop_test(tc, frozen_time_gives_exactly_the_burst, 0, 2);
-    tcase_add_loop_test(tc, old_lease_goes_back, 0, 2);
-    tcase_add_test(tc, resting_keeps_what_nobody_misses);
-    tcase_add_test(tc, nobody_starves_at_a_low_rate);
-    tcase_add_loop_test(tc, every_window_conforms, 0, 4);
-    tcase_add_loop_test(tc, load_gets_the_rate, 0, LOAD_CASES);
-    tcase_add_test(tc, threads_share_exactly_the_burst);
-    tcase_add_test(tc, threads_share_the_rate);
-    tcase_add_test(tc, threads_take_while_the_rate_changes);
-    suite_add_tcase(suite, tc);
-
-    return run_suite(suite);
 }

@@ -12,7 +12,7 @@
 #include "base/must.h"
 #include "base/rng.h"
 #include "qos/limit_text.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define START (UINT64_C(1234567) * NSEC_PER_SEC)
 #define WORKERS_MAX 8
@@ -177,7 +177,7 @@ static const uint64_t rates[] = {100, 101, 997, 7777, 50000};
 static const unsigned workers_of[] = {1, 2, 3, 8};
 #define RATE_CASES 20
 
-START_TEST(every_second_has_its_requests)
+TEST_LOOP(every_second_has_its_requests, RATE_CASES)
 {
     uint64_t rate = rates[_i / 4];
     unsigned workers = workers_of[_i % 4];
@@ -196,10 +196,9 @@ START_TEST(every_second_has_its_requests)
     }
     server_end(sv);
 }
-END_TEST
 
 /* One client of one worker, seven of the other: each gets its eighth, and waits as long. */
-START_TEST(workers_share_by_arrival)
+TEST(workers_share_by_arrival)
 {
     struct limiter_conf conf = {.total = {.rate = 100, .burst = 1}};
     struct server *sv = server_start(&conf, 2);
@@ -213,9 +212,8 @@ START_TEST(workers_share_by_arrival)
     }
     server_end(sv);
 }
-END_TEST
 
-START_TEST(a_class_has_its_own_rate)
+TEST(a_class_has_its_own_rate)
 {
     struct limiter_conf conf = {.total = {.rate = 1000}};
     conf.by_class[CLASS_BULK].rate = 100;
@@ -238,9 +236,8 @@ START_TEST(a_class_has_its_own_rate)
     ck_assert_uint_le(admitted(sv), 10040);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(an_address_has_its_own_rate)
+TEST(an_address_has_its_own_rate)
 {
     struct limiter_conf conf = {.peer = {.rate = 200}};
     struct server *sv = server_start(&conf, 3);
@@ -263,9 +260,8 @@ START_TEST(an_address_has_its_own_rate)
     }
     server_end(sv);
 }
-END_TEST
 
-START_TEST(keys_are_what_is_counted)
+TEST(keys_are_what_is_counted)
 {
     struct limiter_conf conf = {.total = {.rate = 1000, .burst = 20},
                                 .counts_keys = true};
@@ -282,9 +278,8 @@ START_TEST(keys_are_what_is_counted)
     ck_assert_uint_le(keys, 20300);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(more_keys_are_owed)
+TEST(more_keys_are_owed)
 {
     struct limiter_conf conf = {.total = {.rate = 1000, .burst = 10},
                                 .counts_keys = true};
@@ -302,11 +297,10 @@ START_TEST(more_keys_are_owed)
     ck_assert_uint_ge(c->admitted, 2);
     server_end(sv);
 }
-END_TEST
 
 /* ---- actions -------------------------------------------------------------------------- */
 
-START_TEST(errors_are_for_what_is_above)
+TEST(errors_are_for_what_is_above)
 {
     struct limiter_conf conf = {.total = {.rate = 1000}, .action = ACTION_ERROR};
     struct server *sv = server_start(&conf, 2);
@@ -328,10 +322,9 @@ START_TEST(errors_are_for_what_is_above)
     ck_assert_uint_eq(sv->limiters[0].waiting, 0);
     server_end(sv);
 }
-END_TEST
 
 /* A refused request takes nothing, also not of the limits that it has passed. */
-START_TEST(who_is_refused_pays_nothing)
+TEST(who_is_refused_pays_nothing)
 {
     struct limiter_conf conf = {.total = {.rate = 1, .burst = 1},
                                 .peer = {.rate = 1, .burst = 5},
@@ -350,9 +343,8 @@ START_TEST(who_is_refused_pays_nothing)
     ck_assert_uint_eq(c->admitted, 5);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(a_long_wait_is_an_error)
+TEST(a_long_wait_is_an_error)
 {
     struct limiter_conf conf = {.total = {.rate = 100, .burst = 1},
                                 .max_delay = 50 * NSEC_PER_MSEC};
@@ -373,10 +365,9 @@ START_TEST(a_long_wait_is_an_error)
     ck_assert_uint_eq(refused, 14);
     server_end(sv);
 }
-END_TEST
 
 /* Also for those whose turn can not be foreseen, as behind an address. */
-START_TEST(patience_ends)
+TEST(patience_ends)
 {
     struct limiter_conf conf = {.peer = {.rate = 1, .burst = 1},
                                 .max_delay = 50 * NSEC_PER_MSEC};
@@ -392,9 +383,8 @@ START_TEST(patience_ends)
     ck_assert_uint_eq(sv->clients[1].refused + sv->clients[2].refused, 2);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(a_dry_run_only_counts)
+TEST(a_dry_run_only_counts)
 {
     struct limiter_conf conf = {.total = {.rate = 100, .burst = 10}, .is_dry = true};
     struct server *sv = server_start(&conf, 1);
@@ -407,11 +397,10 @@ START_TEST(a_dry_run_only_counts)
     ck_assert_uint_eq(ctr_get(&sv->limiters[0].ctr[CLASS_BULK].admitted), 1000);
     server_end(sv);
 }
-END_TEST
 
 /* ---- changes -------------------------------------------------------------------------- */
 
-START_TEST(off_lets_everybody_go)
+TEST(off_lets_everybody_go)
 {
     struct limiter_conf conf = {.total = {.rate = 1, .burst = 1},
                                 .peer = {.rate = 1, .burst = 1}};
@@ -431,10 +420,9 @@ START_TEST(off_lets_everybody_go)
     ck_assert(!atomic_load(&sv->limiter.is_on));
     server_end(sv);
 }
-END_TEST
 
 /* The rate in force counts, whatever was reserved under another. */
-START_TEST(a_new_rate_holds_at_once)
+TEST(a_new_rate_holds_at_once)
 {
     struct limiter_conf conf = {.total = {.rate = 10, .burst = 1}};
     struct server *sv = server_start(&conf, 2);
@@ -454,11 +442,10 @@ START_TEST(a_new_rate_holds_at_once)
     }
     server_end(sv);
 }
-END_TEST
 
 /* Changes that come faster than tokens take nothing from those who wait: what has arrived of
  * the next token stays, whatever was reserved behind it. Units are requests and more. */
-START_TEST(changes_all_the_time_starve_nobody)
+TEST_LOOP(changes_all_the_time_starve_nobody, 4)
 {
     struct limiter_conf conf = {
         .total = {.rate = 100, .burst = 1 + 15 * (unsigned)(_i % 2)},
@@ -482,9 +469,8 @@ START_TEST(changes_all_the_time_starve_nobody)
     ck_assert_uint_ge(admitted(sv) - before, due - due / 10);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(a_ceiling_leaves_what_was_set)
+TEST(a_ceiling_leaves_what_was_set)
 {
     struct limiter_conf conf = {.total = {.rate = 1000}};
     struct server *sv = server_start(&conf, 1);
@@ -499,12 +485,11 @@ START_TEST(a_ceiling_leaves_what_was_set)
     ck_assert(!atomic_load(&sv->limiter.is_on));
     server_end(sv);
 }
-END_TEST
 
 /* ---- those who leave ------------------------------------------------------------------ */
 
 /* The places of those who leave fall to those behind them. */
-START_TEST(the_dead_take_no_tokens)
+TEST(the_dead_take_no_tokens)
 {
     struct limiter_conf conf = {.total = {.rate = 1, .burst = 1}};
     struct server *sv = server_start(&conf, 1);
@@ -522,9 +507,8 @@ START_TEST(the_dead_take_no_tokens)
     ck_assert_uint_eq(last->admitted, 1);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(tokens_that_are_given_back_go_to_the_next)
+TEST(tokens_that_are_given_back_go_to_the_next)
 {
     struct limiter_conf conf = {.total = {.rate = 1, .burst = 1}};
     struct server *sv = server_start(&conf, 1);
@@ -543,7 +527,6 @@ START_TEST(tokens_that_are_given_back_go_to_the_next)
     ck_assert_ptr_null(limiter_next(&sv->limiters[0], false, now, &verdict));
     server_end(sv);
 }
-END_TEST
 
 /* What a limit holds for those who wait is what their rooms have reserved. */
 static void
@@ -560,7 +543,7 @@ check_reserved(const struct server *sv)
 }
 
 /* Anything in any order, with clocks that jump: nobody is lost, and it ends. */
-START_TEST(any_order_of_events)
+TEST_LOOP(any_order_of_events, 8)
 {
     struct limiter_conf conf = {.total = {.rate = 5000, .burst = 10},
                                 .peer = {.rate = 1000}};
@@ -622,11 +605,10 @@ START_TEST(any_order_of_events)
     }
     server_end(sv);
 }
-END_TEST
 
 /* ---- many addresses ------------------------------------------------------------------- */
 
-START_TEST(addresses_that_rest_leave_their_entries)
+TEST(addresses_that_rest_leave_their_entries)
 {
     static struct peers p;
     nsec_t retry_at;
@@ -643,9 +625,8 @@ START_TEST(addresses_that_rest_leave_their_entries)
     }
     ck_assert_uint_eq(atomic_load(&p.shared), 0);
 }
-END_TEST
 
-START_TEST(too_many_busy_addresses_share)
+TEST(too_many_busy_addresses_share)
 {
     static struct peers p;
     nsec_t retry_at;
@@ -659,10 +640,9 @@ START_TEST(too_many_busy_addresses_share)
     ck_assert_uint_ge(given, PEERS_ENTRIES * 9 / 10);
     ck_assert_uint_gt(atomic_load(&p.shared), 0);
 }
-END_TEST
 
 /* Setting it again and again is worth no tokens, nor does it take any. */
-START_TEST(changes_give_no_address_a_burst)
+TEST(changes_give_no_address_a_burst)
 {
     static struct peers p;
     nsec_t retry_at, now = START;
@@ -684,9 +664,8 @@ START_TEST(changes_give_no_address_a_burst)
     ck_assert(!peers_take(&p, 9, 1, now, &retry_at));
     ck_assert_uint_lt(retry_at, now + NSEC_PER_USEC);
 }
-END_TEST
 
-START_TEST(an_address_may_ask_at_any_time)
+TEST(an_address_may_ask_at_any_time)
 {
     static struct peers p;
     nsec_t retry_at;
@@ -704,7 +683,6 @@ START_TEST(an_address_may_ask_at_any_time)
     peers_set(&p, PEERS_RATE_MAX, PEERS_BURST_MAX, START);
     ck_assert(peers_take(&p, 9, 1, START, &retry_at));
 }
-END_TEST
 
 /* ---- words ---------------------------------------------------------------------------- */
 
@@ -715,7 +693,7 @@ rules(const char *text, struct limiter_conf *conf)
     return limit_text_rules(text, strlen(text), conf);
 }
 
-START_TEST(rules_are_read)
+TEST(rules_are_read)
 {
     struct limiter_conf conf;
     ck_assert_ptr_null(rules("80k", &conf));
@@ -739,7 +717,6 @@ START_TEST(rules_are_read)
         ck_assert_msg(rules(wrong[i], &conf) != NULL, "'%s'", wrong[i]);
     }
 }
-END_TEST
 
 #define MOST 16
 
@@ -758,7 +735,7 @@ ask_and_pass(struct server *sv, struct waitq_node *node, nsec_t now)
     return 1 + count;
 }
 
-START_TEST(what_passes_unasked_takes_tokens)
+TEST(what_passes_unasked_takes_tokens)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
@@ -780,9 +757,8 @@ START_TEST(what_passes_unasked_takes_tokens)
     limiter_leave(&sv->limiters[0], &node);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(tokens_that_are_gone_are_not_taken)
+TEST(tokens_that_are_gone_are_not_taken)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
@@ -817,9 +793,8 @@ START_TEST(tokens_that_are_gone_are_not_taken)
     ck_assert_uint_eq(limiter_unasked(d, MOST, START), MOST);
     server_end(sv);
 }
-END_TEST
 
-START_TEST(actions_are_read_and_written)
+TEST(actions_are_read_and_written)
 {
     static const char *const right[] = {"delay",
                                         "error",
@@ -848,41 +823,4 @@ START_TEST(actions_are_read_and_written)
         ck_assert_msg(limit_text_action(wrong[i], strlen(wrong[i]), &action, &ns) != NULL,
                       "'%s'", wrong[i]);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("limiter");
-    TCase *tc = tcase_create("limiter");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, every_second_has_its_requests, 0, RATE_CASES);
-    tcase_add_test(tc, workers_share_by_arrival);
-    tcase_add_test(tc, a_class_has_its_own_rate);
-    tcase_add_test(tc, an_address_has_its_own_rate);
-    tcase_add_test(tc, keys_are_what_is_counted);
-    tcase_add_test(tc, more_keys_are_owed);
-    tcase_add_test(tc, errors_are_for_what_is_above);
-    tcase_add_test(tc, who_is_refused_pays_nothing);
-    tcase_add_test(tc, a_long_wait_is_an_error);
-    tcase_add_test(tc, patience_ends);
-    tcase_add_test(tc, a_dry_run_only_counts);
-    tcase_add_test(tc, off_lets_everybody_go);
-    tcase_add_test(tc, a_new_rate_holds_at_once);
-    tcase_add_loop_test(tc, changes_all_the_time_starve_nobody, 0, 4);
-    tcase_add_test(tc, a_ceiling_leaves_what_was_set);
-    tcase_add_test(tc, the_dead_take_no_tokens);
-    tcase_add_test(tc, tokens_that_are_given_back_go_to_the_next);
-    tcase_add_loop_test(tc, any_order_of_events, 0, 8);
-    tcase_add_test(tc, addresses_that_rest_leave_their_entries);
-    tcase_add_test(tc, too_many_busy_addresses_share);
-    tcase_add_test(tc, changes_give_no_address_a_burst);
-    tcase_add_test(tc, an_address_may_ask_at_any_time);
-    tcase_add_test(tc, what_passes_unasked_takes_tokens);
-    tcase_add_test(tc, tokens_that_are_gone_are_not_taken);
-    tcase_add_test(tc, rules_are_read);
-    tcase_add_test(tc, actions_are_read_and_written);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -13,7 +13,7 @@
 #include "base/hist.h"
 #include "base/must.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define START (1000 * NSEC_PER_SEC)
 #define SERVICE (10 * NSEC_PER_USEC)
@@ -99,7 +99,7 @@ admitted(const struct queue *q, nsec_t span)
 
 /* ---- the law -------------------------------------------------------------------------- */
 
-START_TEST(nobody_is_refused_below_capacity)
+TEST_LOOP(nobody_is_refused_below_capacity, 4)
 {
     static const double loads[] = {0.1, 0.5, 0.8, 0.9};
     struct queue q;
@@ -109,7 +109,6 @@ START_TEST(nobody_is_refused_below_capacity)
     ck_assert_double_eq(level(&q), 1);
     queue_end(&q);
 }
-END_TEST
 
 /* Within a second of the step to so much the delay is what it should be, and the server does
  * what it can; refusing costs a part of a service time. */
@@ -125,7 +124,7 @@ static const struct {
     {2, 0, 100000, 2000, 1},    {2, 0, 20000000, 400000, 50},
 };
 
-START_TEST(overload_is_cut)
+TEST_LOOP(overload_is_cut, 10)
 {
     struct queue q;
     double load = overloads[_i].load, refusal = overloads[_i].refusal;
@@ -153,7 +152,6 @@ START_TEST(overload_is_cut)
     }
     queue_end(&q);
 }
-END_TEST
 
 /* What being served takes is taken off what waiting may take, however short the target. */
 static const struct {
@@ -163,7 +161,7 @@ static const struct {
                      {250000, 5000, 110000, 950},  {50000, 1000, 25000, 950},
                      {1000000, 10000, 20000, 990}, {100000, 2000, 10000, 999}};
 
-START_TEST(being_served_counts)
+TEST_LOOP(being_served_counts, 6)
 {
     struct queue q;
     nsec_t target = short_targets[_i].target;
@@ -178,9 +176,8 @@ START_TEST(being_served_counts)
     ck_assert_double_le(admitted(&q, NSEC_PER_SEC), 1.02);
     queue_end(&q);
 }
-END_TEST
 
-START_TEST(patience_has_bounds)
+TEST(patience_has_bounds)
 {
     struct slo s;
     struct slo_watch w;
@@ -209,10 +206,9 @@ START_TEST(patience_has_bounds)
     }
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), most);
 }
-END_TEST
 
 /* What was learned outlasts a pause, and is forgotten with the target. */
-START_TEST(patience_is_kept)
+TEST(patience_is_kept)
 {
     struct slo s;
     struct slo_watch w;
@@ -235,7 +231,6 @@ START_TEST(patience_is_kept)
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL),
                       2 * NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
 }
-END_TEST
 
 /* Connections that are read in turn, each with all that has come since its last turn. What is
  * refused is refused with all that came with it, which costs little. */
@@ -272,7 +267,7 @@ serve_in_turns(struct queue *q, nsec_t last[CONNS], double load, nsec_t span)
                      : (double)(served * q->service) / (double)span;
 }
 
-START_TEST(batches_are_refused_as_one)
+TEST(batches_are_refused_as_one)
 {
     struct queue q;
     nsec_t last[CONNS];
@@ -294,9 +289,8 @@ START_TEST(batches_are_refused_as_one)
     }
     queue_end(&q);
 }
-END_TEST
 
-START_TEST(it_recovers_within_a_second)
+TEST(it_recovers_within_a_second)
 {
     struct queue q;
     queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
@@ -313,10 +307,9 @@ START_TEST(it_recovers_within_a_second)
     ck_assert_double_eq(level(&q), 1);
     queue_end(&q);
 }
-END_TEST
 
 /* A pause of the machine is no overload: all are late then, and all are served. */
-START_TEST(a_pause_refuses_nobody)
+TEST(a_pause_refuses_nobody)
 {
     struct queue q;
     queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
@@ -329,10 +322,9 @@ START_TEST(a_pause_refuses_nobody)
     ck_assert_uint_ge(q.admitted, q.offered * 95 / 100);
     queue_end(&q);
 }
-END_TEST
 
 /* Of a class whose waiting is known only when it is over as well. */
-START_TEST(a_deferred_class_recovers_within_a_second)
+TEST(a_deferred_class_recovers_within_a_second)
 {
     struct slo s;
     struct slo_watch w;
@@ -355,7 +347,6 @@ START_TEST(a_deferred_class_recovers_within_a_second)
         ck_assert(slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now));
     }
 }
-END_TEST
 
 /* Requests of a class that are all late, and others, for a second. */
 static nsec_t
@@ -374,8 +365,9 @@ overload(struct slo_watch *w, enum req_class late, nsec_t now,
 }
 
 /* Those for whose sake others were refused have gone: a rule that nobody feeds any more ends. */
-START_TEST(who_has_gone_refuses_nobody)
+TEST_LOOP(who_has_gone_refuses_nobody, CLASS_COUNT - CLASS_WRITE)
 {
+    enum req_class c = CLASS_WRITE + (enum req_class)_i;
     struct slo s;
     struct slo_watch w;
     uint64_t served[CLASS_COUNT] = {0}, asked = 0;
@@ -386,21 +378,20 @@ START_TEST(who_has_gone_refuses_nobody)
     now = overload(&w, CLASS_WRITE, now, served);
     ck_assert_uint_lt(served[CLASS_WRITE], 1000);
     ck_assert_uint_eq(served[CLASS_BULK] + served[CLASS_BACKGROUND], 0);
-    served[_i] = 0;
+    served[c] = 0;
     for (unsigned i = 0; i < 1000; i++, now += NSEC_PER_MSEC) {
-        bool is_served = slo_admits(&w, (enum req_class)_i, 1, SLO_UNTIMED, now);
+        bool is_served = slo_admits(&w, c, 1, SLO_UNTIMED, now);
         asked += i >= 250;
-        served[_i] += i >= 250 && is_served;
+        served[c] += i >= 250 && is_served;
     }
-    ck_assert_uint_eq(served[_i], asked);
+    ck_assert_uint_eq(served[c], asked);
     ck_assert_uint_eq(ctr_get(&w.level), SLO_PARTS);
     ck_assert(w.is_neutral);
 }
-END_TEST
 
 /* What is shown of a queue that nobody is in any more; beside a long target that nobody was late
  * for, too. */
-START_TEST(the_level_ends_with_the_load)
+TEST_LOOP(the_level_ends_with_the_load, 2)
 {
     struct slo s;
     struct slo_watch w;
@@ -416,12 +407,11 @@ START_TEST(the_level_ends_with_the_load)
     ck_assert_uint_eq(slo_level(&w, now + NSEC_PER_SEC / 4), SLO_PARTS);
     ck_assert(slo_admits(&w, CLASS_BACKGROUND, 1, SLO_UNTIMED, now + NSEC_PER_SEC / 4));
 }
-END_TEST
 
 /* ---- whom it refuses ------------------------------------------------------------------ */
 
 /* Of those that a target makes go: background, then bulk, then the class itself; never small. */
-START_TEST(classes_go_in_order)
+TEST(classes_go_in_order)
 {
     struct slo s;
     struct slo_watch w;
@@ -448,10 +438,9 @@ START_TEST(classes_go_in_order)
     ck_assert_uint_lt(refused[CLASS_WRITE],
                       35000); /* the floor: a tenth of three classes */
 }
-END_TEST
 
 /* Those below have their shares of the worker's time, whatever becomes of small requests. */
-START_TEST(late_small_requests_are_not_bulks_business)
+TEST(late_small_requests_are_not_bulks_business)
 {
     struct slo s;
     struct slo_watch w;
@@ -465,10 +454,9 @@ START_TEST(late_small_requests_are_not_bulks_business)
         ck_assert_uint_eq(served[c], 1000);
     }
 }
-END_TEST
 
 /* A target of the lower class is not the higher one's business. */
-START_TEST(a_class_pays_for_its_own_target)
+TEST(a_class_pays_for_its_own_target)
 {
     struct slo s;
     struct slo_watch w;
@@ -485,10 +473,9 @@ START_TEST(a_class_pays_for_its_own_target)
     ck_assert_uint_lt(bulk, 30000);
     ck_assert_uint_gt(bulk, 9000); /* the floor */
 }
-END_TEST
 
 /* Each time the one request that is measured has slept with the machine, the others are not. */
-START_TEST(suspensions_refuse_nobody)
+TEST(suspensions_refuse_nobody)
 {
     struct slo s;
     struct slo_watch w;
@@ -505,9 +492,8 @@ START_TEST(suspensions_refuse_nobody)
         }
     }
 }
-END_TEST
 
-START_TEST(many_addresses_are_told_apart)
+TEST(many_addresses_are_told_apart)
 {
     struct queue q;
     queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
@@ -524,11 +510,10 @@ START_TEST(many_addresses_are_told_apart)
     ck_assert_uint_ge(refused, 2);
     queue_end(&q);
 }
-END_TEST
 
 /* ---- settings and clocks -------------------------------------------------------------- */
 
-START_TEST(off_ends_it)
+TEST(off_ends_it)
 {
     struct queue q;
     queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
@@ -542,9 +527,8 @@ START_TEST(off_ends_it)
     ck_assert_double_eq(level(&q), 1);
     queue_end(&q);
 }
-END_TEST
 
-START_TEST(any_clock_is_safe)
+TEST_LOOP(any_clock_is_safe, 4)
 {
     struct slo s;
     struct slo_watch w;
@@ -569,9 +553,8 @@ START_TEST(any_clock_is_safe)
     ck_assert_uint_gt(served, 2000);
     ck_assert_uint_le(ctr_get(&w.level), SLO_PARTS);
 }
-END_TEST
 
-START_TEST(targets_are_read)
+TEST(targets_are_read)
 {
     static const char *const wrong[] = {"",
                                         "p95",
@@ -610,34 +593,4 @@ START_TEST(targets_are_read)
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(slo_parse(wrong[i], strlen(wrong[i]), t) != NULL, "'%s'", wrong[i]);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("slo");
-    TCase *tc = tcase_create("slo");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, nobody_is_refused_below_capacity, 0, 4);
-    tcase_add_loop_test(tc, overload_is_cut, 0, 10);
-    tcase_add_loop_test(tc, being_served_counts, 0, 6);
-    tcase_add_test(tc, patience_has_bounds);
-    tcase_add_test(tc, patience_is_kept);
-    tcase_add_test(tc, batches_are_refused_as_one);
-    tcase_add_test(tc, it_recovers_within_a_second);
-    tcase_add_test(tc, a_deferred_class_recovers_within_a_second);
-    tcase_add_loop_test(tc, who_has_gone_refuses_nobody, CLASS_WRITE, CLASS_COUNT);
-    tcase_add_loop_test(tc, the_level_ends_with_the_load, 0, 2);
-    tcase_add_test(tc, classes_go_in_order);
-    tcase_add_test(tc, a_pause_refuses_nobody);
-    tcase_add_test(tc, suspensions_refuse_nobody);
-    tcase_add_test(tc, late_small_requests_are_not_bulks_business);
-    tcase_add_test(tc, a_class_pays_for_its_own_target);
-    tcase_add_test(tc, many_addresses_are_told_apart);
-    tcase_add_test(tc, off_ends_it);
-    tcase_add_loop_test(tc, any_clock_is_safe, 0, 4);
-    tcase_add_test(tc, targets_are_read);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }
