@@ -298,8 +298,7 @@ TEST(futile_orders_become_rare)
         orders += window() == BALANCE_MOVE;
     }
     ck_assert_uint_eq(m.moves, 0);
-    ck_assert_uint_ge(orders, 5);
-    ck_assert_uint_le(orders, 50);
+    expect_between(orders, 5, 50);
     /* And is there again when things change. */
     add(20, 0, 0.02);
     windows(60);

@@ -66,8 +66,7 @@ TEST_LOOP(the_share_is_kept, 4)
     struct process p = process_start(percents[_i], 1e6, 10);
     average(&p, 15);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, percents[_i] * 0.0097);
-    ck_assert_double_le(used, percents[_i] * 0.0103);
+    expect_between(used, percents[_i] * 0.0097, percents[_i] * 0.0103);
 }
 
 TEST(it_follows_what_requests_cost)
@@ -77,13 +76,11 @@ TEST(it_follows_what_requests_cost)
     p.cost_s *= 3;
     average(&p, 15);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
     p.cost_s /= 10;
     average(&p, 20);
     used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
 }
 
 TEST(other_threads_count)
@@ -92,8 +89,7 @@ TEST(other_threads_count)
     p.background = 0.1;
     average(&p, 30);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
 }
 
 /* A quiet time neither winds the rate up nor down. */
@@ -108,8 +104,7 @@ TEST(it_does_not_bind_below)
     p.offered = 1e6;
     average(&p, 15);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
 }
 
 /* Without room for a single request some are served nevertheless. */

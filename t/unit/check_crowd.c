@@ -98,8 +98,7 @@ TEST(it_takes_a_while)
         windows++;
         ck_assert_int_eq(c.workers[0].has_changed, is_crowded(0));
     }
-    ck_assert_uint_ge(windows, CROWD_WINDOWS);
-    ck_assert_uint_le(windows, CROWD_WINDOWS + 3);
+    expect_between(windows, CROWD_WINDOWS, CROWD_WINDOWS + 3);
     pass(1, loud);
     ck_assert(!c.workers[0].has_changed);
 }

@@ -69,12 +69,35 @@ drain(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at)
 
 /* ---- one worker ----------------------------------------------------------------------- */
 
+static struct limit l;
+static struct limit_lease lease;
+static nsec_t retry_at;
+
+static void
+set_up(void)
+{
+    limit_init(&l, 1);
+}
+
+static void
+tear_down(void)
+{
+    limit_fini(&l);
+}
+
+/* With another number of workers, and nothing given. */
+static void
+restart(unsigned workers)
+{
+    limit_fini(&l);
+    limit_init(&l, workers);
+    lease = (struct limit_lease){0};
+}
+
+FIXTURE(set_up, tear_down);
+
 TEST(off_never_refuses)
 {
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at = 0;
-    limit_init(&l, 1);
     for (unsigned i = 0; i < 1000; i++) {
         ck_assert(limit_take(&l, &lease, START, &retry_at));
     }
@@ -85,7 +108,6 @@ TEST(off_never_refuses)
         ck_assert(limit_take(&l, &lease, START, &retry_at));
     }
     ck_assert_uint_eq(atomic_load(&l.cas_retries), 0);
-    limit_fini(&l);
 }
 
 TEST(default_burst_is_two_milliseconds)
@@ -94,11 +116,8 @@ TEST(default_burst_is_two_milliseconds)
     ck_assert_uint_eq(limit_default_burst(8000), 16);
     ck_assert_uint_eq(limit_default_burst(50000), 100);
     ck_assert_uint_eq(limit_default_burst(LIMIT_RATE_MAX), LIMIT_BURST_MAX);
-    struct limit l;
-    limit_init(&l, 1);
     limit_set(&l, 50000, 0, START);
     ck_assert_uint_eq(atomic_load(&l.burst), 100);
-    limit_fini(&l);
 }
 
 TEST(lease_follows_the_rate)
@@ -111,11 +130,9 @@ TEST(lease_follows_the_rate)
                  {50000, 4, 2},    {50000, 16, 1},     {1000000, 4, 50},
                  {1000000, 1, 64}, {10000000, 16, 64}, {1000000000, 64, 64}};
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct limit l;
-        limit_init(&l, cases[i].workers);
+        restart(cases[i].workers);
         limit_set(&l, cases[i].rate, 0, START);
         ck_assert_uint_eq(limit_lease_size(&l), cases[i].size);
-        limit_fini(&l);
     }
 }
 
@@ -124,23 +141,15 @@ TEST(idle_time_is_worth_one_burst)
     static const nsec_t idle[] = {1, NSEC_PER_SEC, 3600 * NSEC_PER_SEC,
                                   1000000000 * NSEC_PER_SEC};
     for (unsigned i = 0; i < sizeof idle / sizeof idle[0]; i++) {
-        struct limit l;
-        struct limit_lease lease = {0};
-        nsec_t retry_at;
-        limit_init(&l, 1);
+        restart(1);
         limit_set(&l, 100000, 250, START);
         ck_assert_uint_eq(drain(&l, &lease, START + idle[i], &retry_at), 250);
         ck_assert_uint_eq(retry_at, START + idle[i] + 10000);
-        limit_fini(&l);
     }
 }
 
 TEST(the_bucket_tells_its_tokens)
 {
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    limit_init(&l, 1);
     ck_assert_double_eq_tol(limit_tokens(&l, START), 0, 1e-6);
     limit_set(&l, 1000, 50, START);
     ck_assert_double_eq_tol(limit_tokens(&l, START), 50, 1e-6);
@@ -153,7 +162,6 @@ TEST(the_bucket_tells_its_tokens)
     ck_assert_double_eq_tol(limit_tokens(&l, START + NSEC_PER_SEC), -10, 1e-6);
     limit_set(&l, 0, 0, START + NSEC_PER_SEC);
     ck_assert_double_eq_tol(limit_tokens(&l, START + NSEC_PER_SEC), 0, 1e-6);
-    limit_fini(&l);
 }
 
 TEST_LOOP(retry_at_is_the_earliest_time, 2)
@@ -161,10 +169,8 @@ TEST_LOOP(retry_at_is_the_earliest_time, 2)
     struct rng rng;
     rng_init(&rng, 2, (uint64_t)_i);
     for (unsigned run = 0; run < 200; run++) {
-        struct limit l;
-        struct limit_lease lease = {0};
-        nsec_t now = START + rng_below(&rng, NSEC_PER_SEC), retry_at, again;
-        limit_init(&l, 1 + (unsigned)rng_below(&rng, WORKERS_MAX));
+        nsec_t now = START + rng_below(&rng, NSEC_PER_SEC), again;
+        restart(1 + (unsigned)rng_below(&rng, WORKERS_MAX));
         limit_set(&l, 1 + rng_below(&rng, UINT64_C(1) << rng_below(&rng, 30)),
                   1 + rng_below(&rng, 100), now);
         for (unsigned i = 0; i < 20; i++) {
@@ -176,16 +182,12 @@ TEST_LOOP(retry_at_is_the_earliest_time, 2)
             ck_assert(limit_take(&l, &lease, retry_at, &again));
             now = retry_at + rng_below(&rng, 1000);
         }
-        limit_fini(&l);
     }
 }
 
 TEST(one_a_second)
 {
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    limit_init(&l, 4);
+    restart(4);
     limit_set(&l, 1, 1, START);
     ck_assert(limit_take(&l, &lease, START, &retry_at));
     for (uint64_t s = 1; s < 100; s++) {
@@ -194,37 +196,26 @@ TEST(one_a_second)
         ck_assert_uint_eq(retry_at, now);
         ck_assert(limit_take(&l, &lease, now, &retry_at));
     }
-    limit_fini(&l);
 }
 
 /* Prices of 999,999,937 / s are no whole nanoseconds; they must add up all the same. */
 TEST_LOOP(rounding_does_not_add_up, 6)
 {
     static const uint64_t rates[] = {3, 7, 9999991, 123456789, 699999953, 999999937};
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    limit_init(&l, 1);
     limit_set(&l, rates[_i], 1, START);
     uint64_t given = drain(&l, &lease, START, &retry_at);
     for (unsigned i = 0; i < 100000; i++) {
         nsec_t now = retry_at;
         given += drain(&l, &lease, now, &retry_at);
         double due = (double)(now - START) * (double)rates[_i] / 1e9;
-        ck_assert_double_le((double)given, due + 2);
-        ck_assert_double_ge((double)given, due - 2);
+        expect_between(given, due - 2, due + 2);
     }
-    limit_fini(&l);
 }
 
 /* A worker with little to do gives its lease back after each request. */
 TEST_LOOP(returning_neither_costs_nor_pays, 5)
 {
     static const uint64_t rates[] = {12345, 333333, 9999991, 123456789, 999999937};
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    limit_init(&l, 1);
     limit_set(&l, rates[_i], 100, START);
     uint64_t given = drain(&l, &lease, START, &retry_at);
     nsec_t now = retry_at;
@@ -239,7 +230,6 @@ TEST_LOOP(returning_neither_costs_nor_pays, 5)
             ck_abort_msg("%" PRIu64 " given, %f due", given, due);
         }
     }
-    limit_fini(&l);
 }
 
 TEST(any_time_is_safe)
@@ -257,10 +247,7 @@ TEST(any_time_is_safe)
     static const uint64_t bursts[] = {1, 16, LIMIT_BURST_MAX};
     for (unsigned t = 0; t < sizeof times / sizeof times[0]; t++) {
         for (unsigned i = 0; i < 9; i++) {
-            struct limit l;
-            struct limit_lease lease = {0};
-            nsec_t retry_at = 0;
-            limit_init(&l, 1);
+            restart(1);
             limit_set(&l, rates[i / 3], bursts[i % 3], times[t]);
             ck_assert_uint_le(drain(&l, &lease, times[t], &retry_at), bursts[i % 3]);
             limit_set(&l, rates[(i + 4) % 9 / 3], bursts[(i + 1) % 3], times[t]);
@@ -268,7 +255,6 @@ TEST(any_time_is_safe)
             drain(&l, &lease, times[t] / 2, &retry_at);
             limit_return(&l, &lease, times[t]);
             limit_return(&l, &lease, 0);
-            limit_fini(&l);
         }
     }
 }
@@ -277,10 +263,6 @@ TEST(any_time_is_safe)
 
 TEST(faster_takes_effect_at_once)
 {
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    limit_init(&l, 1);
     limit_set(&l, 1, 16, START);
     ck_assert_uint_eq(drain(&l, &lease, START, &retry_at), 16);
     ck_assert_uint_eq(retry_at, START + NSEC_PER_SEC);
@@ -291,17 +273,13 @@ TEST(faster_takes_effect_at_once)
     while (retry_at < START + NSEC_PER_SEC) {
         given += drain(&l, &lease, retry_at, &retry_at);
     }
-    ck_assert_uint_ge(given, 999990);
-    ck_assert_uint_le(given, 1000000);
-    limit_fini(&l);
+    expect_between(given, 999990, 1000000);
 }
 
 TEST(slower_takes_effect_at_once)
 {
-    struct limit l;
     struct limit_lease leases[4] = {0};
-    nsec_t retry_at;
-    limit_init(&l, 4);
+    restart(4);
     limit_set(&l, 1000000, 2000, START);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert(limit_take(&l, &leases[i], START, &retry_at));
@@ -314,32 +292,22 @@ TEST(slower_takes_effect_at_once)
     }
     ck_assert_uint_le(given, 1);
     ck_assert_uint_ge(retry_at, START + NSEC_PER_SEC / 10 - 1);
-    limit_fini(&l);
 }
 
 TEST(setting_the_same_changes_nothing)
 {
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    limit_init(&l, 1);
     limit_set(&l, 1000, 16, START);
     ck_assert_uint_eq(drain(&l, &lease, START, &retry_at), 16);
     for (unsigned i = 0; i < 100; i++) {
         limit_set(&l, 1000, 16, START);
         ck_assert_uint_eq(drain(&l, &lease, START, &retry_at), 0);
     }
-    limit_fini(&l);
 }
 
 TEST_LOOP(changing_all_the_time_is_no_windfall_and_no_famine, 2)
 {
-    struct limit l;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
     struct rng rng;
     rng_init(&rng, 3, (uint64_t)_i);
-    limit_init(&l, 1);
     uint64_t given = 0, rate = 1000;
     double due = 0;
     nsec_t now = START;
@@ -359,14 +327,12 @@ TEST_LOOP(changing_all_the_time_is_no_windfall_and_no_famine, 2)
     /* A lease in hand when the rate changes is void: the drain above leaves none. What is
      * lost is a nanosecond's worth a change. */
     ck_assert_double_ge((double)given, due - 20000 * 1e-9 * 1e6);
-    limit_fini(&l);
 }
 
 /* ---- many workers --------------------------------------------------------------------- */
 
 TEST_LOOP(frozen_time_gives_exactly_the_burst, 2)
 {
-    struct limit l;
     struct limit_lease leases[WORKERS_MAX] = {0};
     struct rng rng;
     rng_init(&rng, 4, (uint64_t)_i);
@@ -375,28 +341,23 @@ TEST_LOOP(frozen_time_gives_exactly_the_burst, 2)
         uint64_t burst = 1 + rng_below(&rng, 5000), given = 0;
         unsigned refused = 0;
         memset(leases, 0, sizeof leases);
-        limit_init(&l, workers);
+        restart(workers);
         limit_set(&l, 1 + rng_below(&rng, 20000000), burst, START);
         while (refused < 100 * workers) {
-            nsec_t retry_at;
             bool is_taken =
                 limit_take(&l, &leases[rng_below(&rng, workers)], START, &retry_at);
             given += is_taken;
             refused = is_taken ? 0 : refused + 1;
         }
         /* Each worker's price is rounded up by less than a nanosecond. */
-        ck_assert_uint_le(given, burst);
-        ck_assert_uint_ge(given, burst - 1);
-        limit_fini(&l);
+        expect_between(given, burst - 1, burst);
     }
 }
 
 TEST_LOOP(old_lease_goes_back, 2)
 {
-    struct limit l;
     struct limit_lease a = {0}, b = {0};
-    nsec_t retry_at, now = START;
-    limit_init(&l, 1);
+    nsec_t now = START;
     limit_set(&l, 50000, 100, now);
     ck_assert(limit_take(&l, &a, now, &retry_at));
     ck_assert_uint_eq(a.tokens, 9);
@@ -411,16 +372,13 @@ TEST_LOOP(old_lease_goes_back, 2)
         /* Nine tokens that went back, in the bucket again. */
         ck_assert_uint_eq(drain(&l, &a, now, &retry_at), 9);
     }
-    limit_fini(&l);
 }
 
 /* Who goes idle gives back what others may want: not while the bucket is half full. */
 TEST(resting_keeps_what_nobody_misses)
 {
-    struct limit l;
     struct limit_lease a = {0}, b = {0};
-    nsec_t retry_at, now = START;
-    limit_init(&l, 1);
+    nsec_t now = START;
     limit_set(&l, 50000, 100, now);
     unsigned leases = 0;
     for (unsigned i = 0; i < 40; i++) {
@@ -442,22 +400,19 @@ TEST(resting_keeps_what_nobody_misses)
     limit_rest(&l, &a, now);
     ck_assert_uint_eq(a.tokens, 9);
     ck_assert(!limit_take_leased(&l, &a, now + LIMIT_LEASE_AGE));
-    limit_fini(&l);
 }
 
 TEST(nobody_starves_at_a_low_rate)
 {
-    struct limit l;
     struct limit_lease leases[4] = {0};
     uint64_t given[4] = {0};
     struct rng rng;
     rng_init(&rng, 7, 0);
-    limit_init(&l, 4);
+    restart(4);
     limit_set(&l, 100, 1, START);
     for (nsec_t now = START; now < START + 10 * NSEC_PER_SEC; now += NSEC_PER_MSEC) {
         unsigned first = (unsigned)rng_below(&rng, 4);
         for (unsigned i = 0; i < 4; i++) {
-            nsec_t retry_at;
             unsigned worker = (first + i) % 4;
             given[worker] += limit_take(&l, &leases[worker], now, &retry_at);
         }
@@ -465,7 +420,6 @@ TEST(nobody_starves_at_a_low_rate)
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_uint_ge(given[i], 200);
     }
-    limit_fini(&l);
 }
 
 /* Random rates, bursts, workers, pauses and returns: every window conforms. */
@@ -474,7 +428,6 @@ TEST_LOOP(every_window_conforms, 4)
     struct rng rng;
     rng_init(&rng, 5, (uint64_t)_i);
     for (unsigned run = 0; run < 20; run++) {
-        struct limit l;
         struct limit_lease leases[WORKERS_MAX] = {0};
         unsigned workers = 1 + (unsigned)rng_below(&rng, WORKERS_MAX);
         uint64_t rate = 1 + rng_below(&rng, UINT64_C(1) << (1 + rng_below(&rng, 29)));
@@ -482,26 +435,24 @@ TEST_LOOP(every_window_conforms, 4)
         uint64_t pause = 2 * NSEC_PER_SEC / rate + 2;
         nsec_t now = START;
         struct witness w;
-        limit_init(&l, workers);
+        restart(workers);
         limit_set(&l, rate, burst, now);
         witness_init(&w, rate, burst + workers * limit_lease_size(&l));
         for (unsigned i = 0; i < 20000; i++) {
-            nsec_t retry_at;
-            struct limit_lease *lease = &leases[rng_below(&rng, workers)];
-            if (limit_take(&l, lease, now, &retry_at)) {
+            struct limit_lease *one = &leases[rng_below(&rng, workers)];
+            if (limit_take(&l, one, now, &retry_at)) {
                 witness_grant(&w, now);
             }
             uint64_t what = rng_below(&rng, 1000);
             if (what < 300) {
                 now += rng_below(&rng, pause);
             } else if (what < 320) {
-                limit_return(&l, lease, now);
+                limit_return(&l, one, now);
             } else if (what == 999) {
                 now += rng_below(&rng, 100 * pause * burst);
             }
         }
         ck_assert_uint_gt(w.count, 0);
-        limit_fini(&l);
     }
 }
 
@@ -526,7 +477,6 @@ struct load {
 static void
 load_serve(struct load *d, unsigned worker, nsec_t now, nsec_t slack)
 {
-    nsec_t retry_at;
     while (d->backlog[worker] > 0) {
         if (!limit_take(&d->limit, &d->leases[worker], now, &retry_at)) {
             d->wake_at[worker] = retry_at + rng_below(&d->rng, slack);
@@ -585,8 +535,7 @@ TEST_LOOP(load_gets_the_rate, LOAD_CASES)
     double due = (double)rate * (double)(end - now) / 1e9;
     double given = (double)(d.witness.count - before);
     double slop = due / 100 > 1 ? due / 100 : 1.5;
-    ck_assert_double_ge(given, due - slop);
-    ck_assert_double_le(given, due + slop);
+    expect_between(given, due - slop, due + slop);
     limit_fini(&d.limit);
 }
 
@@ -606,9 +555,9 @@ static void *
 crowd_drain(void *arg)
 {
     struct crowd *c = arg;
-    struct limit_lease lease = {0};
-    nsec_t retry_at;
-    atomic_fetch_add(&c->given, drain(&c->limit, &lease, START, &retry_at));
+    struct limit_lease own = {0};
+    nsec_t again;
+    atomic_fetch_add(&c->given, drain(&c->limit, &own, START, &again));
     return NULL;
 }
 
@@ -617,13 +566,13 @@ static void *
 crowd_race(void *arg)
 {
     struct crowd *c = arg;
-    struct limit_lease lease = {0};
+    struct limit_lease own = {0};
     uint64_t given = 0;
-    nsec_t now, retry_at;
+    nsec_t now, again;
     while ((now = atomic_fetch_add(&c->now, 7)) < c->end) {
-        given += limit_take(&c->limit, &lease, now, &retry_at);
+        given += limit_take(&c->limit, &own, now, &again);
         if (now % 1024 == 0) {
-            limit_return(&c->limit, &lease, now);
+            limit_return(&c->limit, &own, now);
         }
     }
     atomic_fetch_add(&c->given, given);

@@ -25,8 +25,7 @@ count_visits(unsigned seconds, uint64_t moves_a_second, uint64_t items, bool is_
         struct store_juggled visit = {.settled = is_reordered ? 0 : moved,
                                       .reordered = is_reordered ? moved : 0};
         sleep = maintenance_juggle_sleep(sleep, visit, items);
-        ck_assert_uint_ge(sleep, MS);
-        ck_assert_uint_le(sleep, NSEC_PER_SEC);
+        expect_between(sleep, MS, NSEC_PER_SEC);
         now += sleep;
         visits += now > end - NSEC_PER_SEC;
     }

@@ -67,8 +67,8 @@ TEST(trials_that_show_nothing_become_rare)
             ck_assert_uint_eq(windows, NUDGE_TRIAL_NS / NUDGE_WIDE_NS);
         }
     }
-    ck_assert_uint_ge(trials, 200 >> NUDGE_FUTILE_MAX);
-    ck_assert_uint_le(trials, NUDGE_FUTILE_MAX + 1 + (200 >> NUDGE_FUTILE_MAX));
+    expect_between(trials, 200 >> NUDGE_FUTILE_MAX,
+                   NUDGE_FUTILE_MAX + 1 + (200 >> NUDGE_FUTILE_MAX));
     /* after a quiet second it is soon again */
     ck_assert(!second(0));
     ck_assert(second(0.02));

@@ -45,12 +45,10 @@ TEST(the_cost_of_a_byte_is_learned)
     pace_init(&p);
     learn(&p, 200, 64 * KIB, 64 * US);
     nsec_t expected = pace_write_ns(&p, PACE_PLAIN, 64 * KIB);
-    ck_assert_uint_ge(expected, 62 * US);
-    ck_assert_uint_le(expected, 66 * US);
+    expect_between(expected, 62 * US, 66 * US);
     learn(&p, 200, 32 * KIB, 4 * US);
     expected = pace_write_ns(&p, PACE_PLAIN, 64 * KIB);
-    ck_assert_uint_ge(expected, 7 * US);
-    ck_assert_uint_le(expected, 9 * US);
+    expect_between(expected, 7 * US, 9 * US);
     ck_assert_uint_eq(pace_write_ns(&p, PACE_PLAIN, 0), 0);
 }
 
@@ -115,8 +113,7 @@ TEST(nothing_that_is_measured_breaks_it)
         size_t bytes = rng_u64(&rng) >> (24 + rng_below(&rng, 40));
         pace_learn(&p, way, bytes, took);
         size_t piece = pace_piece(&p, way, rng_u64(&rng) >> rng_below(&rng, 64));
-        ck_assert_uint_ge(piece, PACE_PIECE_MIN);
-        ck_assert_uint_le(piece, PACE_PIECE_MAX);
+        expect_between(piece, PACE_PIECE_MIN, PACE_PIECE_MAX);
         ck_assert_uint_le(pace_write_ns(&p, way, PACE_PIECE_MAX), 10 * MS);
     }
     learn(&p, 300, 64 * KIB, 8 * US); /* and it finds back */

@@ -34,80 +34,94 @@ struct queue {
     struct hist *delays; /* of those admitted */
 };
 
+static struct queue q;
+
 static void
-queue_start(struct queue *q, nsec_t target, nsec_t service)
+queue_start(nsec_t target, nsec_t service)
 {
-    *q = (struct queue){.service = service, .now = START, .arrival = START, .peers = 1};
-    rng_init(&q->rng, 5, 1);
-    slo_init(&q->slo);
-    slo_set(&q->slo, SLO_TOTAL, (struct slo_target){target, 950});
-    slo_watch_init(&q->watch, &q->slo, START);
-    q->delays = hist_create(7, 10 * NSEC_PER_SEC);
-    must(q->delays != NULL);
+    q = (struct queue){.service = service, .now = START, .arrival = START, .peers = 1};
+    rng_init(&q.rng, 5, 1);
+    slo_init(&q.slo);
+    slo_set(&q.slo, SLO_TOTAL, (struct slo_target){target, 950});
+    slo_watch_init(&q.watch, &q.slo, START);
+    q.delays = hist_create(7, 10 * NSEC_PER_SEC);
+    must(q.delays != NULL);
 }
 
 static void
-queue_end(struct queue *q)
+queue_end(void)
 {
-    hist_destroy(&q->delays);
+    hist_destroy(&q.delays);
 }
 
 static double
-level(const struct queue *q)
+level(void)
 {
-    return (double)ctr_get(&q->watch.level) / SLO_PARTS;
+    return (double)ctr_get(&q.watch.level) / SLO_PARTS;
 }
 
 /* Runs at a load, in parts of the capacity, until a time; what happened then is counted. */
 static void
-queue_run(struct queue *q, double load, nsec_t until)
+queue_run(double load, nsec_t until)
 {
-    q->offered = q->admitted = 0;
-    memset(q->by_peer, 0, sizeof q->by_peer);
-    hist_reset(q->delays);
-    while (q->arrival < until) {
-        nsec_t begin = q->arrival > q->free_at ? q->arrival : q->free_at;
-        nsec_t delay =
-            slo_wants_delay(&q->watch, begin) ? begin - q->arrival : SLO_UNTIMED;
-        double u = (double)rng_below(&q->rng, 1000000) / 1e6;
-        uint64_t peer = rng_below(&q->rng, q->peers);
-        q->offered++;
-        if (slo_admits(&q->watch, CLASS_SMALL, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15),
+    q.offered = q.admitted = 0;
+    memset(q.by_peer, 0, sizeof q.by_peer);
+    hist_reset(q.delays);
+    while (q.arrival < until) {
+        nsec_t begin = q.arrival > q.free_at ? q.arrival : q.free_at;
+        nsec_t delay = slo_wants_delay(&q.watch, begin) ? begin - q.arrival : SLO_UNTIMED;
+        double u = (double)rng_below(&q.rng, 1000000) / 1e6;
+        uint64_t peer = rng_below(&q.rng, q.peers);
+        q.offered++;
+        if (slo_admits(&q.watch, CLASS_SMALL, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15),
                        delay, begin)) {
-            q->admitted++;
-            q->by_peer[peer % 8]++;
-            nsec_t took = q->tail > 0 ? q->service + rng_below(&q->rng, q->tail) : 0;
-            if (took > 0 && !q->watch.is_neutral) {
-                slo_learn(&q->watch, CLASS_SMALL, took);
+            q.admitted++;
+            q.by_peer[peer % 8]++;
+            nsec_t took = q.tail > 0 ? q.service + rng_below(&q.rng, q.tail) : 0;
+            if (took > 0 && !q.watch.is_neutral) {
+                slo_learn(&q.watch, CLASS_SMALL, took);
             }
-            hist_record(q->delays, begin - q->arrival + took);
-            q->free_at = begin + q->service;
+            hist_record(q.delays, begin - q.arrival + took);
+            q.free_at = begin + q.service;
         } else {
-            q->free_at = begin + q->refusal;
+            q.free_at = begin + q.refusal;
         }
-        q->arrival += (nsec_t)(-log(1 - u) * (double)q->service / load);
+        q.arrival += (nsec_t)(-log(1 - u) * (double)q.service / load);
     }
-    q->now = until;
+    q.now = until;
 }
 
 /* Admitted, in parts of the capacity, over the last run. */
 static double
-admitted(const struct queue *q, nsec_t span)
+admitted(nsec_t span)
 {
-    return (double)q->admitted * (double)q->service / (double)span;
+    return (double)q.admitted * (double)q.service / (double)span;
 }
+
+/* ---- a watch alone ------------------------------------------------------------------- */
+
+static struct slo slo;
+static struct slo_watch w;
+
+static void
+watch_target(unsigned rule, nsec_t target, unsigned percentile)
+{
+    slo_init(&slo);
+    slo_set(&slo, rule, (struct slo_target){target, percentile});
+    slo_watch_init(&w, &slo, START);
+}
+
+FIXTURE(NULL, queue_end);
 
 /* ---- the law -------------------------------------------------------------------------- */
 
 TEST_LOOP(nobody_is_refused_below_capacity, 4)
 {
     static const double loads[] = {0.1, 0.5, 0.8, 0.9};
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    queue_run(&q, loads[_i], START + 5 * NSEC_PER_SEC);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
+    queue_run(loads[_i], START + 5 * NSEC_PER_SEC);
     ck_assert_uint_eq(q.admitted, q.offered);
-    ck_assert_double_eq(level(&q), 1);
-    queue_end(&q);
+    ck_assert_double_eq(level(), 1);
 }
 
 /* Within a second of the step to so much the delay is what it should be, and the server does
@@ -126,22 +140,21 @@ static const struct {
 
 TEST_LOOP(overload_is_cut, 10)
 {
-    struct queue q;
     double load = overloads[_i].load, refusal = overloads[_i].refusal;
     nsec_t target = overloads[_i].target;
     /* x + (load - x) * refusal = 1 */
     double possible = (1 - load * refusal) / (1 - refusal);
-    queue_start(&q, target, overloads[_i].service);
+    queue_start(target, overloads[_i].service);
     q.peers = overloads[_i].peers;
     q.refusal = (nsec_t)(refusal * (double)q.service);
-    queue_run(&q, 0.5, START + NSEC_PER_SEC);
-    queue_run(&q, load, q.now + NSEC_PER_SEC);
+    queue_run(0.5, START + NSEC_PER_SEC);
+    queue_run(load, q.now + NSEC_PER_SEC);
     double lowest = 100, highest = 0;
     bool has_many = q.service <= SERVICE; /* requests in a window: enough for a tenth */
     for (unsigned i = 0; i < 20; i++) {
         nsec_t span = has_many ? WINDOW : 20 * WINDOW;
-        queue_run(&q, load, q.now + span);
-        double share = admitted(&q, span);
+        queue_run(load, q.now + span);
+        double share = admitted(span);
         lowest = share < lowest ? share : lowest;
         highest = share > highest ? share : highest;
         /* later than the target are at most those of the floor */
@@ -150,7 +163,6 @@ TEST_LOOP(overload_is_cut, 10)
     if (lowest < 0.9 * possible || highest > 1.1 * possible) {
         ck_abort_msg("admitted %.3f to %.3f, possible %.3f", lowest, highest, possible);
     }
-    queue_end(&q);
 }
 
 /* What being served takes is taken off what waiting may take, however short the target. */
@@ -163,27 +175,21 @@ static const struct {
 
 TEST_LOOP(being_served_counts, 6)
 {
-    struct queue q;
     nsec_t target = short_targets[_i].target;
     unsigned percentile = short_targets[_i].percentile;
-    queue_start(&q, target, short_targets[_i].service);
+    queue_start(target, short_targets[_i].service);
     slo_set(&q.slo, SLO_TOTAL, (struct slo_target){target, percentile});
     q.tail = short_targets[_i].tail;
-    queue_run(&q, 2, START + NSEC_PER_SEC / 2);
-    queue_run(&q, 2, q.now + NSEC_PER_SEC);
+    queue_run(2, START + NSEC_PER_SEC / 2);
+    queue_run(2, q.now + NSEC_PER_SEC);
     ck_assert_uint_le(hist_quantile(q.delays, (double)percentile / SLO_PARTS), target);
-    ck_assert_double_ge(admitted(&q, NSEC_PER_SEC), 0.9); /* and nothing is given away */
-    ck_assert_double_le(admitted(&q, NSEC_PER_SEC), 1.02);
-    queue_end(&q);
+    ck_assert_double_ge(admitted(NSEC_PER_SEC), 0.9); /* and nothing is given away */
+    ck_assert_double_le(admitted(NSEC_PER_SEC), 1.02);
 }
 
 TEST(patience_has_bounds)
 {
-    struct slo s;
-    struct slo_watch w;
-    slo_init(&s);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, START);
+    watch_target(CLASS_SMALL, NSEC_PER_MSEC, 990);
     slo_admits(&w, CLASS_SMALL, 1, 0, START);
     nsec_t most = NSEC_PER_MSEC / 100 * SLO_WAIT_PCT;
     nsec_t least = NSEC_PER_MSEC / 100 * SLO_WAIT_LEAST_PCT;
@@ -199,8 +205,8 @@ TEST(patience_has_bounds)
     for (unsigned i = 0; i < 20000; i++) {
         slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
     }
-    ck_assert_uint_ge(slo_wait_budget(&w, CLASS_SMALL), 440 * NSEC_PER_USEC);
-    ck_assert_uint_le(slo_wait_budget(&w, CLASS_SMALL), 540 * NSEC_PER_USEC);
+    expect_between(slo_wait_budget(&w, CLASS_SMALL), 440 * NSEC_PER_USEC,
+                   540 * NSEC_PER_USEC);
     for (unsigned i = 0; i < 20000; i++) {
         slo_learn(&w, CLASS_SMALL, 0);
     }
@@ -210,13 +216,11 @@ TEST(patience_has_bounds)
 /* What was learned outlasts a pause, and is forgotten with the target. */
 TEST(patience_is_kept)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
-    slo_init(&s);
-    slo_watch_init(&w, &s, now);
+    slo_init(&slo);
+    slo_watch_init(&w, &slo, now);
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), 0); /* there is no target */
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_set(&slo, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     for (unsigned i = 0; i < 1000; i++) {
         slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
@@ -226,7 +230,7 @@ TEST(patience_is_kept)
     now += 3600 * NSEC_PER_SEC;
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), learned);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){2 * NSEC_PER_MSEC, 990});
+    slo_set(&slo, CLASS_SMALL, (struct slo_target){2 * NSEC_PER_MSEC, 990});
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL),
                       2 * NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
@@ -237,101 +241,91 @@ TEST(patience_is_kept)
 #define CONNS 64
 
 static double
-serve_in_turns(struct queue *q, nsec_t last[CONNS], double load, nsec_t span)
+serve_in_turns(nsec_t last[CONNS], double load, nsec_t span)
 {
-    nsec_t end = q->now + span;
+    nsec_t end = q.now + span;
     uint64_t served = 0, asked = 0;
-    hist_reset(q->delays);
-    for (unsigned i = 0; q->now < end; i = (i + 1) % CONNS) {
-        nsec_t begin = q->now;
-        double rate = load / (double)q->service / CONNS;
+    hist_reset(q.delays);
+    for (unsigned i = 0; q.now < end; i = (i + 1) % CONNS) {
+        nsec_t begin = q.now;
+        double rate = load / (double)q.service / CONNS;
         double mean = rate * (double)(begin - last[i]);
-        unsigned n = (unsigned)(mean + (double)rng_below(&q->rng, 1000) / 1000);
-        q->now += NSEC_PER_USEC; /* to look */
+        unsigned n = (unsigned)(mean + (double)rng_below(&q.rng, 1000) / 1000);
+        q.now += NSEC_PER_USEC; /* to look */
         asked += n;
         for (unsigned k = 0; k < n; k++) {
-            nsec_t delay = q->now - last[i];
-            if (!slo_admits(&q->watch, CLASS_SMALL, 7, delay, q->now)) {
-                slo_refuse(&q->watch, CLASS_SMALL, n - k - 1);
-                q->now += (n - k) * q->refusal;
+            nsec_t delay = q.now - last[i];
+            if (!slo_admits(&q.watch, CLASS_SMALL, 7, delay, q.now)) {
+                slo_refuse(&q.watch, CLASS_SMALL, n - k - 1);
+                q.now += (n - k) * q.refusal;
                 break;
             }
-            q->now += q->service;
+            q.now += q.service;
             served++;
-            hist_record(q->delays, q->now - last[i]);
+            hist_record(q.delays, q.now - last[i]);
         }
         last[i] = begin;
     }
-    q->arrival = q->now;
+    q.arrival = q.now;
     return load <= 1 ? (double)served / (double)asked
-                     : (double)(served * q->service) / (double)span;
+                     : (double)(served * q.service) / (double)span;
 }
 
 TEST(batches_are_refused_as_one)
 {
-    struct queue q;
     nsec_t last[CONNS];
-    queue_start(&q, NSEC_PER_MSEC, 4 * NSEC_PER_USEC);
+    queue_start(NSEC_PER_MSEC, 4 * NSEC_PER_USEC);
     q.refusal = q.service / 20;
     for (unsigned i = 0; i < CONNS; i++) {
         last[i] = START;
     }
-    ck_assert_double_eq(serve_in_turns(&q, last, 0.7, NSEC_PER_SEC), 1);
+    ck_assert_double_eq(serve_in_turns(last, 0.7, NSEC_PER_SEC), 1);
     for (unsigned round = 0; round < 3; round++) {
-        serve_in_turns(&q, last, 2, NSEC_PER_SEC / 2); /* until it has settled */
+        serve_in_turns(last, 2, NSEC_PER_SEC / 2); /* until it has settled */
         for (unsigned i = 0; i < 10; i++) {
-            double share = serve_in_turns(&q, last, 2, WINDOW);
+            double share = serve_in_turns(last, 2, WINDOW);
             ck_assert_double_ge(share, 0.8);
             ck_assert_uint_le(hist_quantile(q.delays, 0.99), NSEC_PER_MSEC);
         }
-        serve_in_turns(&q, last, 0.5, NSEC_PER_SEC / 2);
-        ck_assert_double_eq(serve_in_turns(&q, last, 0.5, NSEC_PER_SEC / 2), 1);
+        serve_in_turns(last, 0.5, NSEC_PER_SEC / 2);
+        ck_assert_double_eq(serve_in_turns(last, 0.5, NSEC_PER_SEC / 2), 1);
     }
-    queue_end(&q);
 }
 
 TEST(it_recovers_within_a_second)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    queue_run(&q, 5, START + 2 * NSEC_PER_SEC);
-    ck_assert_double_lt(level(&q), 0.3);
-    queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
-    ck_assert_double_eq(level(&q), 1);
-    queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
+    queue_run(5, START + 2 * NSEC_PER_SEC);
+    ck_assert_double_lt(level(), 0.3);
+    queue_run(0.8, q.now + NSEC_PER_SEC);
+    ck_assert_double_eq(level(), 1);
+    queue_run(0.8, q.now + NSEC_PER_SEC);
     ck_assert_uint_eq(q.admitted, q.offered);
     /* Also when nothing comes at all. */
-    queue_run(&q, 5, q.now + NSEC_PER_SEC);
+    queue_run(5, q.now + NSEC_PER_SEC);
     q.arrival += NSEC_PER_SEC;
-    queue_run(&q, 0.5, q.arrival + NSEC_PER_SEC / 10);
-    ck_assert_double_eq(level(&q), 1);
-    queue_end(&q);
+    queue_run(0.5, q.arrival + NSEC_PER_SEC / 10);
+    ck_assert_double_eq(level(), 1);
 }
 
 /* A pause of the machine is no overload: all are late then, and all are served. */
 TEST(a_pause_refuses_nobody)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
     for (unsigned i = 0; i < 20; i++) {
-        queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
+        queue_run(0.3, q.now + 50 * NSEC_PER_MSEC);
         q.free_at = q.now + 4 * NSEC_PER_MSEC;
     }
-    ck_assert_double_gt(level(&q), 0.94);
-    queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
+    ck_assert_double_gt(level(), 0.94);
+    queue_run(0.3, q.now + 50 * NSEC_PER_MSEC);
     ck_assert_uint_ge(q.admitted, q.offered * 95 / 100);
-    queue_end(&q);
 }
 
 /* Of a class whose waiting is known only when it is over as well. */
 TEST(a_deferred_class_recovers_within_a_second)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
-    slo_init(&s);
-    slo_set(&s, CLASS_BULK, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, now);
+    watch_target(CLASS_BULK, NSEC_PER_MSEC, 990);
     for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
         slo_observe(&w, CLASS_BULK, NSEC_PER_SEC, now);
         slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now);
@@ -350,14 +344,13 @@ TEST(a_deferred_class_recovers_within_a_second)
 
 /* Requests of a class that are all late, and others, for a second. */
 static nsec_t
-overload(struct slo_watch *w, enum req_class late, nsec_t now,
-         uint64_t served[CLASS_COUNT])
+overload(enum req_class late, nsec_t now, uint64_t served[CLASS_COUNT])
 {
     for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
-        slo_observe(w, late, NSEC_PER_SEC, now);
+        slo_observe(&w, late, NSEC_PER_SEC, now);
         for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
             nsec_t delay = c == late ? NSEC_PER_SEC : SLO_UNTIMED;
-            bool is_served = slo_admits(w, (enum req_class)c, 1, delay, now);
+            bool is_served = slo_admits(&w, (enum req_class)c, 1, delay, now);
             served[c] += i >= 19000 && is_served;
         }
     }
@@ -368,14 +361,10 @@ overload(struct slo_watch *w, enum req_class late, nsec_t now,
 TEST_LOOP(who_has_gone_refuses_nobody, CLASS_COUNT - CLASS_WRITE)
 {
     enum req_class c = CLASS_WRITE + (enum req_class)_i;
-    struct slo s;
-    struct slo_watch w;
     uint64_t served[CLASS_COUNT] = {0}, asked = 0;
     nsec_t now = START;
-    slo_init(&s);
-    slo_set(&s, CLASS_WRITE, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, now);
-    now = overload(&w, CLASS_WRITE, now, served);
+    watch_target(CLASS_WRITE, NSEC_PER_MSEC, 990);
+    now = overload(CLASS_WRITE, now, served);
     ck_assert_uint_lt(served[CLASS_WRITE], 1000);
     ck_assert_uint_eq(served[CLASS_BULK] + served[CLASS_BACKGROUND], 0);
     served[c] = 0;
@@ -393,15 +382,11 @@ TEST_LOOP(who_has_gone_refuses_nobody, CLASS_COUNT - CLASS_WRITE)
  * for, too. */
 TEST_LOOP(the_level_ends_with_the_load, 2)
 {
-    struct slo s;
-    struct slo_watch w;
     uint64_t served[CLASS_COUNT] = {0};
-    slo_init(&s);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_set(&s, CLASS_BULK, (struct slo_target){_i * NSEC_PER_SEC, 990});
-    slo_watch_init(&w, &s, START);
+    watch_target(CLASS_SMALL, NSEC_PER_MSEC, 990);
+    slo_set(&slo, CLASS_BULK, (struct slo_target){_i * NSEC_PER_SEC, 990});
     ck_assert_uint_eq(slo_level(&w, START), SLO_PARTS);
-    nsec_t now = overload(&w, CLASS_SMALL, START, served);
+    nsec_t now = overload(CLASS_SMALL, START, served);
     ck_assert_uint_le(slo_level(&w, now), SLO_PARTS / 10);
     ck_assert_uint_le(slo_level(&w, now + SLO_INTERVAL), SLO_PARTS / 10);
     ck_assert_uint_eq(slo_level(&w, now + NSEC_PER_SEC / 4), SLO_PARTS);
@@ -413,14 +398,10 @@ TEST_LOOP(the_level_ends_with_the_load, 2)
 /* Of those that a target makes go: background, then bulk, then the class itself; never small. */
 TEST(classes_go_in_order)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
     uint64_t refused[CLASS_COUNT] = {0}, first[CLASS_COUNT] = {0};
-    slo_init(&s);
-    slo_set(&s, CLASS_WRITE, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, now);
+    watch_target(CLASS_WRITE, NSEC_PER_MSEC, 990);
+    slo_set(&slo, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
     for (unsigned i = 0; i < 40000; i++, now += 20 * NSEC_PER_USEC) {
         slo_observe(&w, CLASS_WRITE, 5 * NSEC_PER_MSEC, now);
         for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
@@ -442,13 +423,9 @@ TEST(classes_go_in_order)
 /* Those below have their shares of the worker's time, whatever becomes of small requests. */
 TEST(late_small_requests_are_not_bulks_business)
 {
-    struct slo s;
-    struct slo_watch w;
     uint64_t served[CLASS_COUNT] = {0};
-    slo_init(&s);
-    slo_set(&s, SLO_TOTAL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, START);
-    overload(&w, CLASS_SMALL, START, served);
+    watch_target(SLO_TOTAL, NSEC_PER_MSEC, 990);
+    overload(CLASS_SMALL, START, served);
     ck_assert_uint_lt(served[CLASS_SMALL], 200);
     for (unsigned c = CLASS_WRITE; c < CLASS_COUNT; c++) {
         ck_assert_uint_eq(served[c], 1000);
@@ -458,11 +435,7 @@ TEST(late_small_requests_are_not_bulks_business)
 /* A target of the lower class is not the higher one's business. */
 TEST(a_class_pays_for_its_own_target)
 {
-    struct slo s;
-    struct slo_watch w;
-    slo_init(&s);
-    slo_set(&s, CLASS_BULK, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, START);
+    watch_target(CLASS_BULK, NSEC_PER_MSEC, 990);
     uint64_t bulk = 0;
     for (unsigned i = 0; i < 100000; i++) {
         nsec_t now = START + i * 10 * NSEC_PER_USEC;
@@ -477,12 +450,8 @@ TEST(a_class_pays_for_its_own_target)
 /* Each time the one request that is measured has slept with the machine, the others are not. */
 TEST(suspensions_refuse_nobody)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
-    slo_init(&s);
-    slo_set(&s, SLO_TOTAL, (struct slo_target){NSEC_PER_SEC, 950});
-    slo_watch_init(&w, &s, now);
+    watch_target(SLO_TOTAL, NSEC_PER_SEC, 950);
     for (unsigned i = 0; i < 8; i++) {
         nsec_t slept = (UINT64_C(1) << 2 * i) * 100 * NSEC_PER_SEC;
         now += slept;
@@ -495,11 +464,10 @@ TEST(suspensions_refuse_nobody)
 
 TEST(many_addresses_are_told_apart)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
     q.peers = 8;
-    queue_run(&q, 2, START + NSEC_PER_SEC);
-    queue_run(&q, 2, q.now + NSEC_PER_SEC);
+    queue_run(2, START + NSEC_PER_SEC);
+    queue_run(2, q.now + NSEC_PER_SEC);
     uint64_t fair = q.offered / 8;
     unsigned served = 0, refused = 0;
     for (unsigned i = 0; i < 8; i++) {
@@ -508,36 +476,29 @@ TEST(many_addresses_are_told_apart)
     }
     ck_assert_uint_ge(served, 2);
     ck_assert_uint_ge(refused, 2);
-    queue_end(&q);
 }
 
 /* ---- settings and clocks -------------------------------------------------------------- */
 
 TEST(off_ends_it)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    queue_run(&q, 3, START + NSEC_PER_SEC);
-    ck_assert_double_lt(level(&q), 0.5);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
+    queue_run(3, START + NSEC_PER_SEC);
+    ck_assert_double_lt(level(), 0.5);
     slo_set(&q.slo, SLO_TOTAL, (struct slo_target){0});
     ck_assert(!slo_is_on(&q.slo));
     slo_set(&q.slo, SLO_TOTAL, (struct slo_target){NSEC_PER_SEC, 950});
     q.free_at = q.arrival = q.now + NSEC_PER_SEC;
-    queue_run(&q, 0.5, q.now + 2 * NSEC_PER_SEC);
-    ck_assert_double_eq(level(&q), 1);
-    queue_end(&q);
+    queue_run(0.5, q.now + 2 * NSEC_PER_SEC);
+    ck_assert_double_eq(level(), 1);
 }
 
 TEST_LOOP(any_clock_is_safe, 4)
 {
-    struct slo s;
-    struct slo_watch w;
     struct rng rng;
     rng_init(&rng, 3, (uint64_t)_i);
-    slo_init(&s);
-    slo_set(&s, SLO_TOTAL, (struct slo_target){1000, 500});
-    slo_set(&s, CLASS_BULK, (struct slo_target){3600 * NSEC_PER_SEC, 999});
-    slo_watch_init(&w, &s, START);
+    watch_target(SLO_TOTAL, 1000, 500);
+    slo_set(&slo, CLASS_BULK, (struct slo_target){3600 * NSEC_PER_SEC, 999});
     nsec_t now = START;
     uint64_t served = 0;
     for (unsigned i = 0; i < 200000; i++) {
