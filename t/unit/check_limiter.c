@@ -683,9 +683,7 @@ TEST(rules_are_read)
         "bulk",     "5,,6",      "total=5=6",  "bulk=5,x",
         ",",        "=5",        "5,6",        "bulk=5,bulk=5",
         "5,total=5"};
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_msg(rules(wrong[i], &conf) != NULL, "'%s'", wrong[i]);
-    }
+    expect_each(word, wrong, rules(word, &conf) != NULL);
 }
 
 #define MOST 16
@@ -790,8 +788,5 @@ TEST(actions_are_read_and_written)
         limit_text_describe(action, ns, text);
         ck_assert_str_eq(text, right[i]);
     }
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_msg(limit_text_action(wrong[i], strlen(wrong[i]), &action, &ns) != NULL,
-                      "'%s'", wrong[i]);
-    }
+    expect_each(word, wrong, limit_text_action(word, strlen(word), &action, &ns) != NULL);
 }

@@ -96,7 +96,5 @@ TEST(bad_words_are_refused)
     static const char *const rows[] = {"",       "node",    "node:", "node:-1",
                                        "node:x", "default", "all"};
     struct membind_spec spec;
-    for (int i = 0; i < ROWS(rows); i++) {
-        ck_assert_ptr_nonnull(membind_parse(&spec, rows[i]));
-    }
+    expect_each(word, rows, membind_parse(&spec, word) != NULL);
 }

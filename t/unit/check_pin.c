@@ -219,13 +219,12 @@ static const struct {
 
 TEST_LOOP(plan_is_as_drawn, ROWS(plans))
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     ck_assert_str_eq(plan_text(plans[_i].policy, plans[_i].workers, plans[_i].machine,
                                plans[_i].allowed, &plan),
                      plans[_i].cpus);
     ck_assert_str_eq(plan.layout, plans[_i].layout);
     ck_assert_int_eq(plan.is_oversubscribed, plans[_i].is_oversubscribed);
-    pin_plan_fini(&plan);
 }
 
 TEST(place_tells_where_the_cpu_is)
@@ -366,14 +365,13 @@ static const struct {
 
 TEST_LOOP(other_threads_get_what_is_left, ROWS(left_over))
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     plan_text(left_over[_i].policy, left_over[_i].workers, PAPER, left_over[_i].allowed,
               &plan);
     ck_assert_str_eq(plan.background_list, left_over[_i].background);
     if (!plan.has_background) {
         ck_assert_uint_eq(cpumask_count(&plan.background), plan.allowed);
     }
-    pin_plan_fini(&plan);
 }
 
 /* Two fast cores of two threads (CPUs 2-5) behind two slow ones of one thread (0, 1). */
@@ -439,7 +437,7 @@ TEST(automatic_threads_follow_cpus_and_quota)
 
 TEST(long_list_of_cpus_is_cut)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     char mask[4096] = "";
     for (unsigned i = 0; i < 400; i += 2) {
         sprintf(mask + strlen(mask), "%s%u", i > 0 ? "," : "", i);
@@ -450,12 +448,11 @@ TEST(long_list_of_cpus_is_cut)
     ck_assert_uint_gt(len, sizeof plan.allowed_list - 8);
     ck_assert_str_eq(plan.allowed_list + len - 3, "...");
     ck_assert_uint_eq(plan.allowed, 200);
-    pin_plan_fini(&plan);
 }
 
 TEST(description_has_a_line_for_each_worker)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     char *text;
     size_t len;
     FILE *out = open_memstream(&text, &len);
@@ -470,7 +467,6 @@ TEST(description_has_a_line_for_each_worker)
               "worker 2: cpu 0 package - llc - numa 0 core 0\n"
               "other threads: any allowed CPU\n");
     free(text);
-    pin_plan_fini(&plan);
 }
 
 #else
@@ -547,7 +543,7 @@ check_applies(const struct pin_plan *plan)
 
 TEST_LOOP(threads_end_up_where_planned, 2)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     char list[32];
     cpu_set_t before, after;
     ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
@@ -559,12 +555,11 @@ TEST_LOOP(threads_end_up_where_planned, 2)
     ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
     ck_assert(CPU_EQUAL(&before, &after)); /* planning moves nobody */
     check_applies(&plan);
-    pin_plan_fini(&plan);
 }
 
 TEST(none_pins_nobody)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     cpu_set_t before, after;
     ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
     ck_assert_str_eq(plan_text("none", 2, NULL, NULL, &plan), "-1 -1");
@@ -572,7 +567,6 @@ TEST(none_pins_nobody)
     ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
     ck_assert(CPU_EQUAL(&before, &after));
     ck_assert_uint_eq(plan.allowed, (unsigned)CPU_COUNT(&before));
-    pin_plan_fini(&plan);
 }
 
 TEST(pinning_to_what_is_not_there_says_so)

@@ -41,12 +41,8 @@ TEST(names_are_checked)
     static const char *const good[] = {"a", "cache", "a/mon_groups/b", "...", "-"};
     static const char *const bad[] = {"",  "/",  "/a",     "a/", "a//b",
                                       ".", "..", "a/../b", "./a"};
-    for (unsigned i = 0; i < ROWS(good); i++) {
-        ck_assert_msg(resctrl_check_group(good[i]) == NULL, "%s", good[i]);
-    }
-    for (unsigned i = 0; i < ROWS(bad); i++) {
-        ck_assert_msg(resctrl_check_group(bad[i]) != NULL, "%s", bad[i]);
-    }
+    expect_each(word, good, resctrl_check_group(word) == NULL);
+    expect_each(word, bad, resctrl_check_group(word) != NULL);
     char name[600];
     memset(name, 'a', sizeof name);
     name[sizeof name - 1] = '\0';
@@ -59,12 +55,8 @@ TEST(limits_are_checked)
                                        "L3CODE:0=f;1=f;L2:0=3"};
     static const char *const bad[] = {"",     "L3",      "L3:",      "0=ff0",
                                       "L3:0", ";L3:0=f", "L3:0=f\n", "L3:0=f MB:0=1"};
-    for (unsigned i = 0; i < ROWS(good); i++) {
-        ck_assert_msg(resctrl_check_schemata(good[i]) == NULL, "%s", good[i]);
-    }
-    for (unsigned i = 0; i < ROWS(bad); i++) {
-        ck_assert_msg(resctrl_check_schemata(bad[i]) != NULL, "%s", bad[i]);
-    }
+    expect_each(word, good, resctrl_check_schemata(word) == NULL);
+    expect_each(word, bad, resctrl_check_schemata(word) != NULL);
 }
 
 TEST(threads_join_an_existing_group)
