@@ -366,8 +366,7 @@ TEST(a_crowded_cpu_is_left)
     ck_assert(!balance_is_crowded(&m.policy, 0));
     windows(BALANCE_RETURN);
     ck_assert_uint_eq(m.reason, BALANCE_FREE_CPU);
-    ck_assert_double_gt(demand(0), 0.05);
-    ck_assert_double_lt(demand(0), 0.11);
+    expect_between(demand(0), 0.05, 0.11);
     unsigned moves = m.moves;
     windows(300);
     ck_assert_uint_eq(m.moves, moves);
@@ -381,8 +380,7 @@ TEST(a_crowded_cpu_is_used_when_needed)
     add(40, 1, 0.012);
     m.batch[0] = 0.5;
     windows(60);
-    ck_assert_double_gt(demand(1), 0.5);
-    ck_assert_double_lt(demand(1), BALANCE_CROWDED);
+    expect_between(demand(1), 0.5, BALANCE_CROWDED);
     ck_assert_double_gt(demand(0), 0.15);
     unsigned moves = m.moves;
     windows(300);

@@ -104,8 +104,7 @@ TEST(classes_have_their_shares)
     begin(1, CLASS_BULK, NSEC_PER_USEC);
     run_for(NSEC_PER_SEC / 2, 20 * NSEC_PER_USEC);
     double ratio = (double)jobs[0].used / (double)jobs[1].used;
-    ck_assert_double_gt(ratio, 1.6);
-    ck_assert_double_lt(ratio, 2.5);
+    expect_between(ratio, 1.6, 2.5);
 }
 
 /* Within a class each has its turn. */
@@ -117,8 +116,7 @@ TEST(within_a_class_each_has_its_turn)
     run_for(50 * NSEC_PER_MSEC, 0);
     for (unsigned i = 1; i < WORKS; i++) {
         double ratio = (double)jobs[i].used / (double)jobs[0].used;
-        ck_assert_double_gt(ratio, 0.8);
-        ck_assert_double_lt(ratio, 1.25);
+        expect_between(ratio, 0.8, 1.25);
     }
 }
 
