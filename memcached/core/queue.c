@@ -19,8 +19,8 @@ queue_init(struct queue *q, const struct core_shared *shared)
     sched_init(&q->sched);
     sched_set(&q->sched, &shared->class_shares, shared->class_max_wait);
     pace_init(&q->pace);
-    q->inline_ns =
-        shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_CALM_NS) : UINT64_MAX;
+    q->inline_ns = shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_WRITE_TURN_NS)
+                                         : UINT64_MAX;
 }
 
 void
@@ -28,6 +28,7 @@ queue_put(struct core *k, struct work *work, enum req_class lane)
 {
     ctr_add(&k->classes[lane].queued, 1);
     PROBE(qos__defer, work, lane);
+    pace_note_queued(&k->queue.pace, lane, k->now);
     work->node.tenant = unlikely(k->tenants.is_on) ? tenants_of(k, work, lane) : 0;
     sched_push(&k->queue.sched, &work->node, lane, k->now);
     if (unlikely(k->tenants.is_on)) {
@@ -62,7 +63,7 @@ bool
 queue_end_inline(struct core *k, const struct turn *turn)
 {
     if (turn->has_guest) {
-        pace_note_inline(&k->queue.pace, k->pass.woke_at);
+        pace_note_guest(&k->queue.pace, k->pass.woke_at);
     }
     return unlikely(k->queue.sched.length > 0) && has_served_enough(k);
 }

@@ -84,7 +84,7 @@ show(struct stats *st, struct sink *sink)
         queued += front_sum(st, COUNTER_OF(core.classes[c].queued));
         turns += front_sum(st, COUNTER_OF(core.classes[c].turns));
     }
-    sink_statf(sink, "turn_us", "%" PRIu64, PACE_CALM_NS / NSEC_PER_USEC);
+    sink_statf(sink, "turn_us", "%" PRIu64, PACE_TURN_MAX_NS / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, queued);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
     front_put_counters(st, sink, ROWS_OF(counters));

@@ -23,6 +23,18 @@ clamp(uint64_t n, uint64_t least, uint64_t most)
     return n < least ? least : n > most ? most : n;
 }
 
+nsec_t
+pace_turn_ns(const struct pace *p, nsec_t now)
+{
+    bool has_writes = p->write_at != 0 && now < p->write_at + PACE_WRITE_RECENT_NS;
+    nsec_t most = has_writes ? PACE_WRITE_TURN_NS : PACE_TURN_MAX_NS;
+    if (p->guest_at == 0) {
+        return most;
+    }
+    nsec_t gone = now > p->guest_at ? now - p->guest_at : 0;
+    return clamp(gone / PACE_GUEST_PARTS, PACE_TURN_MIN_NS, most);
+}
+
 void
 pace_learn(struct pace *p, enum pace_way way, size_t bytes, nsec_t took)
 {
@@ -47,9 +59,8 @@ pace_write_ns(const struct pace *p, enum pace_way way, size_t bytes)
 size_t
 pace_piece(const struct pace *p, enum pace_way way, nsec_t turn)
 {
-    size_t piece = PACE_PIECE_MAX;
-    while (piece > PACE_PIECE_MIN && pace_write_ns(p, way, piece) > turn) {
-        piece /= 2;
-    }
-    return piece;
+    must((unsigned)way < PACE_WAYS);
+    size_t step = way == PACE_TLS ? PACE_PIECE_MIN : PACE_PIECE_STEP;
+    size_t fits = turn * PS_PER_NS / p->byte_ps[way];
+    return clamp(fits - fits % step, PACE_PIECE_MIN, PACE_PIECE_MAX);
 }

@@ -3,9 +3,10 @@
  *
  * How much deferred work a worker does between two looks at its sockets.
  *
- * Brisk and calm turns. A small request that comes at a random moment of a turn of length T waits
- * for T / 2 in the mean and T at most; looking after each turn costs the others c / (T + c). So T
- * is short while such requests come (guests), and long while there is none that waits.
+ * Turns by the pace of guests. A small request that comes at a random moment of a turn of length T
+ * waits for T / 2 in the mean and T at most; looking after each turn costs the others c / (T + c). So T
+ * is a part of the time since the last such request (a guest) came: with t between two of them none waits
+ * for more than t / PACE_GUEST_PARTS, and while none comes the others pay next to nothing.
  *
  * Learned byte costs. Most of a turn of large replies is one system call that writes, and what it
  * takes is known only from earlier ones: a moving average of the time per byte (as that of round
@@ -21,10 +22,12 @@
 #include "base/clock.h"
 #include "qos/class.h"
 
-#define PACE_CALM_NS (25 * NSEC_PER_USEC)
-#define PACE_BRISK_NS (8 * NSEC_PER_USEC)
-/* After a guest others are expected for this long. */
-#define PACE_INLINE_RECENT_NS (10 * NSEC_PER_MSEC)
+#define PACE_TURN_MIN_NS (8 * NSEC_PER_USEC)
+#define PACE_TURN_MAX_NS (100 * NSEC_PER_USEC)
+#define PACE_GUEST_PARTS 400
+/* While writes were queued so recently, which are short, too, it is no longer than this. */
+#define PACE_WRITE_TURN_NS (25 * NSEC_PER_USEC)
+#define PACE_WRITE_RECENT_NS (10 * NSEC_PER_MSEC)
 
 /* Output is written in pieces of the largest size that fits a turn: each is a system call, and the
  * kernel's segments have up to 64 KiB. */
@@ -32,13 +35,15 @@
 /* No request is run while so much output waits: it is written first. Nor is more written at once in the
  * turn of one of several that were ready together. */
 #define PACE_OUT_MAX 65536
-#define PACE_PIECE_MIN 16384 /* also what any turn that is over still may write */
+#define PACE_PIECE_MIN                                                                   \
+    16384 /* also what any turn that is over still may write, and a TLS record */
+#define PACE_PIECE_STEP 4096
 
 /* Over what is written. */
 enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
 
 struct pace {
-    nsec_t inline_at;            /* when the last one came; 0: none has */
+    nsec_t guest_at, write_at;   /* when the last one came; 0: none has */
     uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
 };
 
@@ -46,18 +51,20 @@ void pace_init(struct pace *p);
 
 /* A request has been served where it was read. */
 static inline void
-pace_note_inline(struct pace *p, nsec_t now)
+pace_note_guest(struct pace *p, nsec_t now)
 {
-    p->inline_at = now;
+    p->guest_at = now;
+}
+
+/* Work of the class waits for a turn. */
+static inline void
+pace_note_queued(struct pace *p, enum req_class lane, nsec_t now)
+{
+    p->write_at = lane == CLASS_WRITE ? now : p->write_at;
 }
 
 /* Deferred work may take so long before the next look. */
-static inline nsec_t
-pace_turn_ns(const struct pace *p, nsec_t now)
-{
-    return p->inline_at != 0 && now < p->inline_at + PACE_INLINE_RECENT_NS ? PACE_BRISK_NS
-                                                                           : PACE_CALM_NS;
-}
+nsec_t pace_turn_ns(const struct pace *p, nsec_t now);
 
 /* A turn of the class is over, and so many bytes of finished replies are left that do not fit it:
  * do they wait for the connection's next one? Written now they would make the turn longer than T by

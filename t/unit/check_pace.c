@@ -22,21 +22,47 @@ learn(struct pace *p, unsigned times, size_t bytes, nsec_t took)
     }
 }
 
-TEST(turns_are_brisk_while_guests_come)
+/* A part of the time since the last guest, between two bounds. */
+TEST(turns_go_by_the_pace_of_guests)
+{
+    static const struct {
+        nsec_t gone, turn;
+    } rows[] = {
+        {0, PACE_TURN_MIN_NS},
+        {200 * US, PACE_TURN_MIN_NS}, /* 5,000 a second */
+        {PACE_GUEST_PARTS * PACE_TURN_MIN_NS, PACE_TURN_MIN_NS},
+        {10 * MS, 25 * US},
+        {20 * MS, 50 * US},
+        {PACE_GUEST_PARTS * PACE_TURN_MAX_NS, PACE_TURN_MAX_NS},
+        {1000 * MS, PACE_TURN_MAX_NS},
+    };
+    struct pace p;
+    pace_init(&p);
+    ck_assert_uint_eq(pace_turn_ns(&p, 0), PACE_TURN_MAX_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_TURN_MAX_NS);
+    pace_note_guest(&p, 100 * MS);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + rows[i].gone), rows[i].turn);
+    }
+    ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
+                      PACE_TURN_MIN_NS); /* the clock was set back */
+}
+
+TEST(turns_beside_writes_are_not_the_longest)
 {
     struct pace p;
     pace_init(&p);
-    ck_assert_uint_eq(pace_turn_ns(&p, 0), PACE_CALM_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_CALM_NS);
-    pace_note_inline(&p, 100 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_BRISK_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
-                      PACE_BRISK_NS); /* the clock was set back */
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_INLINE_RECENT_NS - 1),
-                      PACE_BRISK_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_INLINE_RECENT_NS), PACE_CALM_NS);
-    pace_note_inline(&p, 200 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 205 * MS), PACE_BRISK_NS);
+    pace_note_queued(&p, CLASS_BULK, 100 * MS);
+    pace_note_queued(&p, CLASS_BACKGROUND, 100 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_TURN_MAX_NS);
+    pace_note_queued(&p, CLASS_WRITE, 100 * MS);
+    pace_note_queued(&p, CLASS_BULK, 101 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 101 * MS), PACE_WRITE_TURN_NS);
+    pace_note_guest(&p, 101 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 102 * MS), PACE_TURN_MIN_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_WRITE_RECENT_NS - 1),
+                      (9 * MS - 1) / PACE_GUEST_PARTS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 1000 * MS), PACE_TURN_MAX_NS);
 }
 
 TEST(the_cost_of_a_byte_is_learned)
@@ -45,10 +71,12 @@ TEST(the_cost_of_a_byte_is_learned)
     pace_init(&p);
     learn(&p, 200, 64 * KIB, 64 * US);
     nsec_t expected = pace_write_ns(&p, PACE_PLAIN, 64 * KIB);
-    expect_between(expected, 62 * US, 66 * US);
+    ck_assert_uint_ge(expected, 62 * US);
+    ck_assert_uint_le(expected, 66 * US);
     learn(&p, 200, 32 * KIB, 4 * US);
     expected = pace_write_ns(&p, PACE_PLAIN, 64 * KIB);
-    expect_between(expected, 7 * US, 9 * US);
+    ck_assert_uint_ge(expected, 7 * US);
+    ck_assert_uint_le(expected, 9 * US);
     ck_assert_uint_eq(pace_write_ns(&p, PACE_PLAIN, 0), 0);
 }
 
@@ -72,7 +100,7 @@ TEST(one_that_was_held_up_is_forgotten)
     learn(&p, 200, 64 * KIB, 2 * US);
     learn(&p, 1, 64 * KIB, 10 * NSEC_PER_SEC);
     ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 64 * KIB), 3 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), PACE_PIECE_MAX);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MAX);
 }
 
 TEST(a_piece_fits_the_turn)
@@ -80,14 +108,19 @@ TEST(a_piece_fits_the_turn)
     struct pace p;
     pace_init(&p);
     learn(&p, 200, 64 * KIB, 10 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_CALM_NS), PACE_PIECE_MAX);
-    learn(&p, 200, 64 * KIB, 15 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_CALM_NS), 64 * KIB);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), 32 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), PACE_PIECE_MAX);
+    learn(&p, 200, 64 * KIB, 16 * US); /* 4 KiB each */
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_WRITE_TURN_NS), 100 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), 32 * KIB);
+    ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 100 * KIB), PACE_WRITE_TURN_NS);
     learn(&p, 200, 64 * KIB, 50 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), 16 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
+    for (unsigned i = 0; i < 200; i++) { /* whole records */
+        pace_learn(&p, PACE_TLS, 64 * KIB, 16 * US);
+    }
+    ck_assert_uint_eq(pace_piece(&p, PACE_TLS, PACE_WRITE_TURN_NS), 96 * KIB);
     learn(&p, 2000, 64 * KIB, NSEC_PER_SEC);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), PACE_PIECE_MIN);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
 }
 
 /* Or they would wait for a round of all connections, beyond what an SLO counts. */
@@ -113,7 +146,8 @@ TEST(nothing_that_is_measured_breaks_it)
         size_t bytes = rng_u64(&rng) >> (24 + rng_below(&rng, 40));
         pace_learn(&p, way, bytes, took);
         size_t piece = pace_piece(&p, way, rng_u64(&rng) >> rng_below(&rng, 64));
-        expect_between(piece, PACE_PIECE_MIN, PACE_PIECE_MAX);
+        ck_assert_uint_ge(piece, PACE_PIECE_MIN);
+        ck_assert_uint_le(piece, PACE_PIECE_MAX);
         ck_assert_uint_le(pace_write_ns(&p, way, PACE_PIECE_MAX), 10 * MS);
     }
     learn(&p, 300, 64 * KIB, 8 * US); /* and it finds back */

@@ -171,8 +171,7 @@ MECHANISMS = {
          "    atomic_store_explicit(&w->serving[class], to < r->target_ns ? to : r->target_ns,",
          "    atomic_store_explicit(&w->serving[class], to < r->target_ns ? 0 : 0,")]),
     "shorter turns while small requests come": Mechanism(17, [MULTI, LARGE], [
-        ("qos/pace.h", "now < p->inline_at + PACE_INLINE_RECENT_NS ?",
-         "now < p->inline_at - PACE_INLINE_RECENT_NS ?")]),
+        ("qos/pace.c", "    if (p->guest_at == 0) {", "    if (p->guest_at < UINT64_MAX) {")]),
     "the time that a byte takes is learned": Mechanism(52, [LARGE], [
         ("qos/pace.c", "    if (bytes < PACE_PIECE_MIN) {\n",
          "    if (bytes < PACE_PIECE_MIN || took > 0) {\n")]),
