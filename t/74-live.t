@@ -39,8 +39,8 @@ subtest page => sub {
     is($head->{'content-type'}, 'text/html; charset=utf-8', 'its type');
     cmp_ok(length $page, '<', 25_000, 'is small');
     my %policy = map { /^(\S+) (.*)$/ } split /; /, $head->{'content-security-policy'};
-    is($policy{'script-src'}, hash_of($page, 'script'), 'LIVE_SCRIPT_HASH of admin/live.h is that of the script');
-    is($policy{'style-src'}, hash_of($page, 'style'), 'LIVE_STYLE_HASH of admin/live.h is that of the style');
+    is($policy{'script-src'}, hash_of($page, 'script'), 'LIVE_SCRIPT_HASH of admin/page.c is that of the script');
+    is($policy{'style-src'}, hash_of($page, 'style'), 'LIVE_STYLE_HASH of admin/page.c is that of the style');
     has(\%policy, 'the policy', 'default-src' => "'none'", 'connect-src' => "'self'", 'frame-ancestors' => "'none'");
     unlike($page, qr/innerHTML|outerHTML|insertAdjacent|document\.write|eval\(/, 'text is set as text');
     unlike($page, qr{(src|href)="?(https?:)?//}, 'nothing is from elsewhere');

@@ -19,13 +19,12 @@ my $noop_reply = error_bytes(0x0a, 0, '');
 
 each_profile(sub ($profile) {
     my ($server, $s) = serve($profile, qw(-m 64 -t 2));
-    exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
     my $b = $server->connect;
 
+    my $is_there = canary($server, $s);
     # The server lives; a text and a binary connection that were open all along are in sync.
     my $unharmed = sub ($name) {
-        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
-        exchange($s, "get canary\r\n", "VALUE canary 5 6\r\nyellow\r\nEND\r\n", "$name: in sync");
+        $is_there->($name);
         put($b, $noop);
         expect_bytes($b, $noop_reply, "$name: binary too");
     };
@@ -94,22 +93,6 @@ each_profile(sub ($profile) {
     }
     $survives->(sprintf('op %02x without a key', $_), request($_, '')) for 0x00, 0x01, 0x05, 0x04, 0x0e, 0x1c,
         0x23;
-
-    # wrong magic behind a good request; a header in pieces
-    $closes->('a second header with another magic', $noop . header(0x0a, 0, 0, 0, magic => 0x81),
-        $noop_reply);
-    {
-        my $c = $server->connect;
-        my $bytes = request(0x01, 'piece', pack('NN', 7, 0), 'value') . request(0x00, 'piece');
-        put($c, $_) for split //, $bytes;
-        my $got = read_bytes($c, 24 + 24 + 4 + 5);
-        is(substr($got, -9), pack('N', 7) . 'value', 'byte by byte');
-    }
-
-    # too large: refused, swallowed, in sync; with watchers and without
-    my $too_large = request(0x01, 'canary2', "\0" x 8, 'x' x 1_048_577);
-    $answers->('a value of item size and more', $too_large, refusal(0x01, 0x03));
-    $answers->('add of it', request(0x12, 'canary3', "\0" x 8, 'x' x 1_048_577), refusal(0x12, 0x03));
 
     # unknown opcodes: exactly the body is swallowed
     for my $op (0x1b, 0x1f, 0x25 .. 0xff) {
@@ -198,20 +181,6 @@ each_profile(sub ($profile) {
         $seen .= $byte;
     }
     like($seen, qr/\Q$noop_reply\E\z/, 'CVE-2013-7291: -vv with keys of 250');
-});
-
-# -B binary: text is closed silently, also with 24 bytes and more; -B ascii: 0x80 is text
-each_profile(sub ($profile) {
-    my ($server, $c) = serve($profile, qw(-B binary), {debug => 0});
-    put($c, 'x' x 62);
-    expect_eof($c, '', 'text on a binary port');
-    $c = $server->connect;
-    put($c, $noop);
-    expect_bytes($c, $noop_reply, 'binary on a binary port');
-
-    ($server, $c) = serve($profile, qw(-B ascii));
-    put($c, $noop . "\r\n");
-    like(read_line($c), qr/ERROR/, 'binary on a text port');
 });
 
 done_testing();

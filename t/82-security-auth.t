@@ -194,13 +194,7 @@ each_profile(sub ($profile) {
     my $known = $server->connect;
     put($known, "set x 0 0 12\r\nalice secret\r\n");
     is(read_line($known), "STORED\r\n", "[$profile] the right token");
-    put($known, "set canary 0 0 6\r\nyellow\r\n");
-    is(read_line($known), "STORED\r\n", "[$profile] and then anything goes");
-    my $alive = sub ($name) {
-        ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
-        put($known, "get canary\r\n");
-        expect_bytes($known, "VALUE canary 0 6\r\nyellow\r\nEND\r\n", "[$profile] $name: in sync");
-    };
+    my $alive = canary($server, $known);
     # Whatever is answered: a get behind it brings nothing out.
     my $still_out = sub {
         my ($name, $bytes, $want) = @_;

@@ -6,11 +6,7 @@ use MCTest;
 each_profile(sub ($profile) {
     my $six = $profile ne '1.4';
     my ($server, $s) = serve($profile, qw(-m 64 -c 512 -t 2));
-    exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
-    my $unharmed = sub ($name) {
-        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
-        exchange($s, "get canary\r\n", "VALUE canary 5 6\r\nyellow\r\nEND\r\n", "$name: in sync");
-    };
+    my $unharmed = canary($server, $s);
 
     # 9.2: stats detail with many and long prefixes, huge output of stats
     exchange($s, "stats detail on\r\n", "OK\r\n");

@@ -37,12 +37,11 @@ sub reset_connection($sock) {
 
 each_profile(sub ($profile) {
     my ($server, $s) = serve($profile, qw(-m 64 -t 2 -c 1000));
-    exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
+    my $is_there = canary($server, $s);
     my $before = mem_stats($server->control);
     # All who came are gone, and nothing of theirs is left.
     my $unharmed = sub ($name) {
-        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
-        exchange($s, "get canary\r\n", $canary, "$name: in sync");
+        $is_there->($name);
         soon { mem_stats($server->control)->{curr_connections} == $before->{curr_connections} }
             "$name: all connections are gone";
     };

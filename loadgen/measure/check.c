@@ -10,7 +10,6 @@
 #include "base/part.h"
 
 #define LIMIT_MAX 1e9
-#define NAME_LEN_MAX 32
 
 const struct check_kind check_kinds[CHECKS] = {
 #define CHECK(id, name, limit, sense, form, before, after, advice)                       \

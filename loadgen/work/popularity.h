@@ -62,10 +62,3 @@ uint64_t popularity_rank(const struct popularity *p, struct rng *rng);
 uint64_t popularity_key_of(const struct popularity *p, uint64_t rank);
 /* The bijection from rank - 1 to key. */
 uint64_t popularity_scatter(const struct popularity *p, uint64_t rank0);
-
-/* A key, 0 .. keys - 1. */
-static inline uint64_t
-popularity_key(const struct popularity *p, struct rng *rng)
-{
-    return popularity_key_of(p, popularity_rank(p, rng));
-}

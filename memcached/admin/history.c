@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "admin/history.h"
+#include "admin/page.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -13,6 +13,8 @@
 #include "front/front.h"
 #include "place/pinner.h"
 
+#define HISTORY_SCHEMA "memcached-qos/history"
+#define HISTORY_VERSION 1
 #define PCT 100.0
 #define UNKNOWN ((double)NAN) /* null */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "admin/metrics.h"
+#include "admin/page.h"
 
 #include <inttypes.h>
 #include <sched.h>

@@ -36,6 +36,36 @@ struct admin_route {
         is_always_there; /* also while the server starts and stops, when others are 503 */
 };
 
+/* ---- pages --------------------------------------------------------------------------- */
+
+/* /metrics: statistics by the names that dashboards know (those of the Prometheus exporter for
+ * memcached), and those of quality of service beside them. What is a line of "stats" or of one
+ * of its groups is a row of metrics.def; histograms are read from the workers. */
+admin_page metrics_page;
+
+/* /stats.json: what "stats" and its groups tell, an object each. "items:5:number" is
+ * {"5": {"number": ...}} there, and "31:addr" of a connection {"31": {"addr": ...}}.
+ * "?groups=qos,conns" chooses, "?groups=all" takes all; by default all but those of which there
+ * may be many. */
+admin_page stats_json_page;
+
+/* /history.json: what the live page shows, for it and for programs. A member that changes its
+ * meaning makes a new version of the schema, an added one does not. null: not known, or not set.
+ *
+ *     schema, version, time             what this is; seconds since 1970
+ *     step_seconds, steps               of the samples; as many as are kept
+ *     server                            version, uptime, and what is set, in words
+ *     hits, misses, classes             counts since the start; limits, tokens and SLO
+ *     workers                           where each is bound; its last step
+ *     memory                            by slab class; pages_then: 15 minutes ago
+ *     samples                           one value of each step in each row, the oldest first
+ */
+admin_page history_page;
+
+/* The live page, one document, made of live.html at build time. */
+extern const unsigned char live_html[];
+extern const size_t live_html_len;
+
 /* All of them; the last one has no path. */
 extern const struct admin_route admin_routes[];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "admin/stats_json.h"
+#include "admin/page.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "config.h"
 
+#define STATS_JSON_SCHEMA "memcached-qos-stats/1"
 #define PREFIX_MAX 64
 
 static const struct {

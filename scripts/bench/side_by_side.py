@@ -427,12 +427,6 @@ def received_of(result):
     return result["totals"]["rx_bytes"] / result["totals"]["seconds"]
 
 
-def moved_of(result):
-    """Bytes sent and received a second."""
-    totals = result["totals"]
-    return (totals["rx_bytes"] + totals["tx_bytes"]) / totals["seconds"]
-
-
 def client_cpu_of(result, polling=False):
     """Share of a CPU that the busiest sending thread used, with or without polling."""
     return max(thread["cpu" if polling else "busy"] for thread in result["threads"])

@@ -5,7 +5,7 @@ use MCTest;
 use Exporter 'import';
 use IPC::Open2 qw(open2);
 
-our @EXPORT = qw(@BRIEFLY $MCLOAD mcload mcload_json json_of ended_ok ran_ok run_ok is_usage);
+our @EXPORT = qw(@BRIEFLY $MCLOAD mcload mcload_json json_of ended_ok ran_ok run_ok);
 
 our $MCLOAD = $ENV{MCLOAD} || './loadgen/mcload';
 my $runs = 0;
@@ -101,15 +101,6 @@ sub run_ok($name, @args) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $run = mcload_json(@args);
     ended_ok($run, $name);
-    return $run;
-}
-
-# Asserts that these arguments end the start: status 1, and one line on stderr, like the pattern if
-# there is one. Returns the run.
-sub is_usage($args, $like = undef) {
-    local $Test::Builder::Level = $Test::Builder::Level + 1;
-    my $run = mcload(@$args);
-    has($run, "@$args: usage", status => 1, out => '', err_lines => 1, $like ? (err => $like) : ());
     return $run;
 }
 

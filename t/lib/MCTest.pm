@@ -34,7 +34,7 @@ use Time::HiRes qw(time sleep);
 our @ISA = ('Exporter');
 our @EXPORT = (@Test::More::EXPORT, qw(
     start_server serve run_program server_binary is_ours is_quiet profiles each_profile pick in_child
-    has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves
+    has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves canary
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
     roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
     read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
@@ -757,6 +757,17 @@ sub serves($server, $name = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     return exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
         "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", $name // 'it serves');
+}
+
+# Stores a canary; the code returned asserts that the server lives and that this connection, open all
+# along, is in sync.
+sub canary($server, $sock) {
+    exchange($sock, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
+    return sub ($name) {
+        local $Test::Builder::Level = $Test::Builder::Level + 2;
+        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
+        exchange($sock, "get canary\r\n", "VALUE canary 5 6\r\nyellow\r\nEND\r\n", "$name: in sync");
+    };
 }
 
 # The key has this value (and flags); undef: it is absent.

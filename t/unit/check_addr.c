@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static struct peer
 peer_of(const char *text, unsigned port, uint64_t seed)
@@ -22,7 +22,7 @@ peer_of(const char *text, unsigned port, uint64_t seed)
     return addr_peer((struct sockaddr *)&v6, sizeof v6, seed);
 }
 
-START_TEST(key_is_of_the_address_alone)
+TEST(key_is_of_the_address_alone)
 {
     static const char *const hosts[] = {"10.0.0.1", "10.0.0.2", "::1", "fd00::1"};
     for (int i = 0; i < ROWS(hosts); i++) {
@@ -38,9 +38,8 @@ START_TEST(key_is_of_the_address_alone)
     ck_assert_uint_eq(peer_of("10.0.0.1", 1, 7).key,
                       peer_of("::ffff:10.0.0.1", 1, 7).key);
 }
-END_TEST
 
-START_TEST(address_is_kept)
+TEST(address_is_kept)
 {
     uint8_t ip[ADDR_IP_BYTES];
     char text[128];
@@ -55,9 +54,8 @@ START_TEST(address_is_kept)
     ck_assert(addr_ip(&peer, ip));
     ck_assert_uint_eq(ip[0], 0xfe);
 }
-END_TEST
 
-START_TEST(others_have_no_key)
+TEST(others_have_no_key)
 {
     uint8_t ip[ADDR_IP_BYTES];
     struct sockaddr any = {.sa_family = AF_UNIX};
@@ -65,17 +63,4 @@ START_TEST(others_have_no_key)
     ck_assert_uint_eq(peer.key, 0);
     ck_assert_int_eq(peer.addr.any.sa_family, AF_UNIX);
     ck_assert(!addr_ip(&peer, ip));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("addr");
-    TCase *tc = tcase_create("addr");
-    tcase_add_test(tc, key_is_of_the_address_alone);
-    tcase_add_test(tc, address_is_kept);
-    tcase_add_test(tc, others_have_no_key);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

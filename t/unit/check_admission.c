@@ -4,6 +4,7 @@
  * Every verdict of admission, the order in which policies are asked, and who is next among those
  * that wait for tokens.
  */
+#include "check_main.h"
 #include "check_core.h"
 
 #define CLIENTS 4
@@ -54,7 +55,7 @@ leave_all(void)
 
 /* ---- verdicts -------------------------------------------------------------------------- */
 
-START_TEST(without_policies_all_pass)
+TEST(without_policies_all_pass)
 {
     open_with((struct limiter_conf){.counts_keys = false});
     for (unsigned i = 0; i < 1000; i++) {
@@ -63,7 +64,6 @@ START_TEST(without_policies_all_pass)
     ck_assert_uint_eq(admitted(CLASS_SMALL), 1000);
     close_all();
 }
-END_TEST
 
 /* What has no token waits, is refused, or is counted only. */
 static const struct {
@@ -76,7 +76,7 @@ static const struct {
     {{.total = {1, 1}, .action = ACTION_ERROR, .is_dry = true}, VERDICT_ADMIT},
 };
 
-START_TEST(actions_decide)
+TEST_LOOP(actions_decide, ROWS(actions))
 {
     open_with(actions[_i].limits);
     ck_assert_int_eq(ask(0, CLASS_SMALL, 0, false), VERDICT_ADMIT);
@@ -86,10 +86,9 @@ START_TEST(actions_decide)
     leave_all();
     close_all();
 }
-END_TEST
 
 /* Control commands are not limited: the pump does not ask for them. */
-START_TEST(control_passes)
+TEST(control_passes)
 {
     open_with((struct limiter_conf){.total = {1, 1}, .action = ACTION_ERROR});
     client_says(&clients[0], "get a\r\nget a\r\nversion\r\n");
@@ -97,12 +96,11 @@ START_TEST(control_passes)
     expect(sent_is(&clients[0], "END\r\nSERVER_ERROR 307 busy\r\nVERSION 1.2.3\r\n"));
     close_all();
 }
-END_TEST
 
 /* ---- order ----------------------------------------------------------------------------- */
 
 /* At the end of the process what has come is served, whatever limits and the SLO say. */
-START_TEST(draining_goes_before_limits)
+TEST(draining_goes_before_limits)
 {
     open_with((struct limiter_conf){.total = {1, 1}, .action = ACTION_ERROR});
     (void)ask(0, CLASS_SMALL, 0, false);
@@ -111,7 +109,6 @@ START_TEST(draining_goes_before_limits)
     ck_assert_int_eq(ask(0, CLASS_SMALL, 0, false), VERDICT_ADMIT);
     close_all();
 }
-END_TEST
 
 /* A queue stands: late requests are refused, and have taken no token. */
 static void
@@ -126,7 +123,7 @@ overload(void)
     }
 }
 
-START_TEST(slo_goes_before_limits)
+TEST(slo_goes_before_limits)
 {
     open_with((struct limiter_conf){.total = {1000000, 1000000}});
     overload();
@@ -143,10 +140,9 @@ START_TEST(slo_goes_before_limits)
     ck_assert_uint_gt(ctr_get(&sim.core.admission.slo.late), 0);
     close_all();
 }
-END_TEST
 
 /* What has waited for tokens in vain is refused without being asked for again. */
-START_TEST(waited_in_vain_goes_first)
+TEST(waited_in_vain_goes_first)
 {
     open_with((struct limiter_conf){.total = {1000, 1}, .max_delay = 5 * NSEC_PER_MSEC});
     clients[0].pump.work.ticket.is_refused = true;
@@ -156,7 +152,6 @@ START_TEST(waited_in_vain_goes_first)
     leave_all();
     close_all();
 }
-END_TEST
 
 /* ---- waiting --------------------------------------------------------------------------- */
 
@@ -167,7 +162,7 @@ replies_of(const struct client *c)
 }
 
 /* First come, first served: each of several clients has its turn. */
-START_TEST(tokens_go_round)
+TEST(tokens_go_round)
 {
     open_with((struct limiter_conf){.total = {1000, 1}});
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -195,10 +190,9 @@ START_TEST(tokens_go_round)
     ck_assert_double_ge(answered, 1000 * seconds * 0.9 - 4);
     close_all();
 }
-END_TEST
 
 /* A client that has gone loses its place, and its token is the next one's. */
-START_TEST(tokens_of_the_gone_are_others)
+TEST(tokens_of_the_gone_are_others)
 {
     open_with((struct limiter_conf){.total = {1000, 1}});
     for (unsigned i = 0; i < 3; i++) {
@@ -216,10 +210,9 @@ START_TEST(tokens_of_the_gone_are_others)
     ck_assert_uint_eq(admitted(CLASS_SMALL), before + 1);
     close_all();
 }
-END_TEST
 
 /* What cannot have its token in time is refused when its time is over, not before. */
-START_TEST(waiting_ends_in_time)
+TEST(waiting_ends_in_time)
 {
     open_with((struct limiter_conf){.total = {1, 1}, .max_delay = 50 * NSEC_PER_MSEC});
     client_says(&clients[0], "get a\r\nget a\r\n");
@@ -231,10 +224,9 @@ START_TEST(waiting_ends_in_time)
     ck_assert_uint_le(sim_now, START + 60 * NSEC_PER_MSEC);
     close_all();
 }
-END_TEST
 
 /* Another limit: those that wait are looked at in this pass. */
-START_TEST(a_new_limit_is_looked_at)
+TEST(a_new_limit_is_looked_at)
 {
     open_with((struct limiter_conf){.total = {1, 1}});
     client_says(&clients[0], "get a\r\nget a\r\n");
@@ -246,25 +238,4 @@ START_TEST(a_new_limit_is_looked_at)
     sim_pass(&sim, NULL, 0);
     ck_assert_uint_eq(replies_of(&clients[0]), 2);
     close_all();
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("admission");
-    TCase *tc = tcase_create("admission");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, without_policies_all_pass);
-    tcase_add_loop_test(tc, actions_decide, 0, ROWS(actions));
-    tcase_add_test(tc, control_passes);
-    tcase_add_test(tc, draining_goes_before_limits);
-    tcase_add_test(tc, slo_goes_before_limits);
-    tcase_add_test(tc, waited_in_vain_goes_first);
-    tcase_add_test(tc, tokens_go_round);
-    tcase_add_test(tc, tokens_of_the_gone_are_others);
-    tcase_add_test(tc, waiting_ends_in_time);
-    tcase_add_test(tc, a_new_limit_is_looked_at);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -6,7 +6,7 @@
  */
 #include "place/allowed.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 /* Masks are written as bits: CPU 0 is the lowest. */
 static struct cpumask
@@ -63,7 +63,7 @@ static const struct {
      {{0xf, 0x3, 0x3, 0x2}, {0xc, 0xc, 0xc, 0x8}, {0xf, 0x8, 0x3, 0}}},
 };
 
-START_TEST(the_allowed_cpus_follow)
+TEST_LOOP(the_allowed_cpus_follow, ROWS(cases))
 {
     struct allowed a = {0};
     for (unsigned i = 0; i < STEPS && cases[_i].steps[i].cpuset != 0; i++) {
@@ -80,16 +80,4 @@ START_TEST(the_allowed_cpus_follow)
             a.bound = mask_of(cases[_i].steps[i].bound);
         }
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("allowed");
-    TCase *tc = tcase_create("allowed");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, the_allowed_cpus_follow, 0, ROWS(cases));
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

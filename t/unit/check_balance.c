@@ -8,7 +8,7 @@
 #include "qos/balance.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define WORKERS 4
 #define CONNS_MAX 1000
@@ -181,7 +181,7 @@ most_moves(void)
     return most;
 }
 
-START_TEST(quiet_when_balanced)
+TEST(quiet_when_balanced)
 {
     start(4);
     for (unsigned i = 0; i < 4; i++) {
@@ -197,19 +197,17 @@ START_TEST(quiet_when_balanced)
     windows(1000);
     ck_assert_uint_eq(m.moves, 0);
 }
-END_TEST
 
-START_TEST(quiet_when_idle)
+TEST(quiet_when_idle)
 {
     start(2);
     add(500, 0, 0);
     windows(100);
     ck_assert_uint_eq(m.moves, 0);
 }
-END_TEST
 
 /* A gap must last for three windows. */
-START_TEST(a_spike_is_let_pass)
+TEST(a_spike_is_let_pass)
 {
     start(2);
     add(20, 0, 0.02);
@@ -222,10 +220,9 @@ START_TEST(a_spike_is_let_pass)
     }
     ck_assert_uint_eq(m.moves, 0);
 }
-END_TEST
 
 /* Everything is on one worker: within 2 seconds it is not, and then it stays so. */
-START_TEST(converges_and_stays)
+TEST_LOOP(converges_and_stays, 6)
 {
     static const struct {
         unsigned workers, conns;
@@ -248,10 +245,9 @@ START_TEST(converges_and_stays)
     ck_assert_uint_le(m.moves, m.count);
     ck_assert_uint_eq(m.reason, BALANCE_BUSY);
 }
-END_TEST
 
 /* Connections of any rates: it never gets worse, and nobody is sent to and fro. */
-START_TEST(random_loads_settle)
+TEST_LOOP(random_loads_settle, 20)
 {
     start(4);
     struct rng rng;
@@ -274,10 +270,9 @@ START_TEST(random_loads_settle)
     ck_assert_uint_le(m.moves - moves, 8);
     ck_assert_uint_le(most_moves(), 4);
 }
-END_TEST
 
 /* One connection makes all the load: there is no better place for it. */
-START_TEST(one_hot_connection_stays)
+TEST(one_hot_connection_stays)
 {
     start(2);
     add(1, 0, 0.9);
@@ -292,10 +287,9 @@ START_TEST(one_hot_connection_stays)
     ck_assert_uint_eq(m.conns[0].moves, 0);
     ck_assert_double_lt(gap(), 0.25);
 }
-END_TEST
 
 /* When nothing can be moved it asks less and less often. */
-START_TEST(futile_orders_become_rare)
+TEST(futile_orders_become_rare)
 {
     start(2);
     add(1, 0, 0.9);
@@ -304,17 +298,15 @@ START_TEST(futile_orders_become_rare)
         orders += window() == BALANCE_MOVE;
     }
     ck_assert_uint_eq(m.moves, 0);
-    ck_assert_uint_ge(orders, 5);
-    ck_assert_uint_le(orders, 50);
+    expect_between(orders, 5, 50);
     /* And is there again when things change. */
     add(20, 0, 0.02);
     windows(60);
     ck_assert_uint_gt(m.moves, 0);
 }
-END_TEST
 
 /* Requests are even, but a neighbour takes half of one worker's CPU. */
-START_TEST(a_neighbour_counts)
+TEST(a_neighbour_counts)
 {
     start(2);
     add(30, 0, 0.01);
@@ -331,10 +323,9 @@ START_TEST(a_neighbour_counts)
     windows(60);
     ck_assert_double_lt(gap(), BALANCE_START);
 }
-END_TEST
 
 /* A neighbour that leaves a worker hardly any time drives everybody away, also the last. */
-START_TEST(a_loud_neighbour_gets_the_cpu)
+TEST(a_loud_neighbour_gets_the_cpu)
 {
     start(2);
     add(16, 0, 0.003);
@@ -347,11 +338,10 @@ START_TEST(a_loud_neighbour_gets_the_cpu)
     windows(200);
     ck_assert_uint_eq(m.moves, 16);
 }
-END_TEST
 
 /* A batch job on a worker's CPU: there is hardly any wait, but who has one has a long one. All
  * leave, the idle too; nobody else moves; and they come home when it has gone. */
-START_TEST(a_crowded_cpu_is_left)
+TEST(a_crowded_cpu_is_left)
 {
     start(3);
     add(20, 0, 0.004);
@@ -376,24 +366,21 @@ START_TEST(a_crowded_cpu_is_left)
     ck_assert(!balance_is_crowded(&m.policy, 0));
     windows(BALANCE_RETURN);
     ck_assert_uint_eq(m.reason, BALANCE_FREE_CPU);
-    ck_assert_double_gt(demand(0), 0.05);
-    ck_assert_double_lt(demand(0), 0.11);
+    expect_between(demand(0), 0.05, 0.11);
     unsigned moves = m.moves;
     windows(300);
     ck_assert_uint_eq(m.moves, moves);
 }
-END_TEST
 
 /* The others are filled up to a little below what counts for the crowded worker, not above. */
-START_TEST(a_crowded_cpu_is_used_when_needed)
+TEST(a_crowded_cpu_is_used_when_needed)
 {
     start(2);
     add(40, 0, 0.01);
     add(40, 1, 0.012);
     m.batch[0] = 0.5;
     windows(60);
-    ck_assert_double_gt(demand(1), 0.5);
-    ck_assert_double_lt(demand(1), BALANCE_CROWDED);
+    expect_between(demand(1), 0.5, BALANCE_CROWDED);
     ck_assert_double_gt(demand(0), 0.15);
     unsigned moves = m.moves;
     windows(300);
@@ -403,10 +390,9 @@ START_TEST(a_crowded_cpu_is_used_when_needed)
     windows(100);
     ck_assert_double_gt(demand(0), 0.3);
 }
-END_TEST
 
 /* One that cannot be emptied does not hold up the others. */
-START_TEST(a_crowd_that_stays_is_let_be)
+TEST(a_crowd_that_stays_is_let_be)
 {
     start(3);
     add(5, 0, 0.01);
@@ -422,9 +408,8 @@ START_TEST(a_crowd_that_stays_is_let_be)
     windows(60);
     ck_assert_double_lt(demand(1) - demand(2), BALANCE_START);
 }
-END_TEST
 
-START_TEST(reasons_tell_apart)
+TEST(reasons_tell_apart)
 {
     start(2);
     add(20, 0, 0.02);
@@ -450,11 +435,10 @@ START_TEST(reasons_tell_apart)
     ck_assert_str_eq(balance_reason_name(move.reason), "wait");
     balance_fini(&b);
 }
-END_TEST
 
 /* All are busy all the time: who has the longer queue gives some away, at any scale of delays,
  * until they are not far apart. */
-START_TEST(a_backlog_is_shared)
+TEST_LOOP(a_backlog_is_shared, 4)
 {
     static const struct {
         unsigned workers, first, others;
@@ -484,10 +468,9 @@ START_TEST(a_backlog_is_shared)
     ck_assert_uint_le(m.moves, moves + 3 + m.count / 20);
     ck_assert_uint_le(most_moves(), 2);
 }
-END_TEST
 
 /* Queues that are alike, or short, or of workers that have time, are left alone. */
-START_TEST(small_backlogs_stay)
+TEST_LOOP(small_backlogs_stay, 4)
 {
     static const struct {
         unsigned first, second;
@@ -502,10 +485,9 @@ START_TEST(small_backlogs_stay)
     windows(500);
     ck_assert_uint_eq(m.moves, 0);
 }
-END_TEST
 
 /* Without samples a saturated worker keeps its delay, an idle one loses it. */
-START_TEST(delays_without_samples)
+TEST(delays_without_samples)
 {
     struct balance_sample samples[2] = {{0}, {0}};
     struct balance_move move;
@@ -527,10 +509,9 @@ START_TEST(delays_without_samples)
     }
     ck_assert_double_lt(m.policy.workers[0].delay, 1000);
 }
-END_TEST
 
 /* A clock that stands still, samples that go back: nothing happens. */
-START_TEST(odd_samples_are_harmless)
+TEST(odd_samples_are_harmless)
 {
     struct balance_sample samples[2] = {{.busy_ns = UINT64_MAX, .conns = 3},
                                         {.conns = 3}};
@@ -554,9 +535,8 @@ START_TEST(odd_samples_are_harmless)
     }
     balance_fini(&b);
 }
-END_TEST
 
-START_TEST(choice_fills_the_share)
+TEST_LOOP(choice_fills_the_share, 8)
 {
     static const struct {
         double rates[6];
@@ -595,9 +575,8 @@ START_TEST(choice_fills_the_share)
     }
     ck_assert_double_eq_tol(sum, total, 1e-9);
 }
-END_TEST
 
-START_TEST(orders_find_somebody)
+TEST_LOOP(orders_find_somebody, 5)
 {
     static const struct {
         double loads[3];
@@ -621,34 +600,4 @@ START_TEST(orders_find_somebody)
         ck_assert_uint_eq(move.reason, BALANCE_ORDER);
     }
     ck_assert(!balance_force(cases[_i].loads, cases[_i].conns, 1, &move));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("balance");
-    TCase *tc = tcase_create("balance");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, quiet_when_balanced);
-    tcase_add_test(tc, quiet_when_idle);
-    tcase_add_test(tc, a_spike_is_let_pass);
-    tcase_add_loop_test(tc, converges_and_stays, 0, 6);
-    tcase_add_loop_test(tc, random_loads_settle, 0, 20);
-    tcase_add_test(tc, one_hot_connection_stays);
-    tcase_add_test(tc, futile_orders_become_rare);
-    tcase_add_test(tc, a_neighbour_counts);
-    tcase_add_test(tc, a_loud_neighbour_gets_the_cpu);
-    tcase_add_test(tc, a_crowded_cpu_is_left);
-    tcase_add_test(tc, a_crowded_cpu_is_used_when_needed);
-    tcase_add_test(tc, a_crowd_that_stays_is_let_be);
-    tcase_add_test(tc, reasons_tell_apart);
-    tcase_add_loop_test(tc, a_backlog_is_shared, 0, 4);
-    tcase_add_loop_test(tc, small_backlogs_stay, 0, 4);
-    tcase_add_test(tc, delays_without_samples);
-    tcase_add_test(tc, odd_samples_are_harmless);
-    tcase_add_loop_test(tc, choice_fills_the_share, 0, 8);
-    tcase_add_loop_test(tc, orders_find_somebody, 0, 5);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -5,7 +5,7 @@
  */
 #include "core/budget.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define BLOCKS 4
 
@@ -33,7 +33,9 @@ charge(struct budget_share *who, uint32_t replies)
     return budget_charge(&budget, who, &pool, replies, 10);
 }
 
-START_TEST(half_is_for_replies)
+FIXTURE(set_up, tear_down);
+
+TEST(half_is_for_replies)
 {
     uint32_t most = BLOCKS * POOL_BLOCK_BYTES / 2 / BUDGET_REPLY_BYTES;
     ck_assert(charge(&share, most - 1));
@@ -49,9 +51,8 @@ START_TEST(half_is_for_replies)
     budget_release(&budget, &other);
     ck_assert_uint_eq(ctr_get(&budget.replies), 0);
 }
-END_TEST
 
-START_TEST(bytes_are_those_of_the_request_under_way)
+TEST(bytes_are_those_of_the_request_under_way)
 {
     ck_assert(charge(&share, 1) && charge(&share, 0));
     ck_assert_uint_eq(share.produced, 20);
@@ -60,10 +61,9 @@ START_TEST(bytes_are_those_of_the_request_under_way)
     ck_assert_uint_eq(share.produced, 10);
     ck_assert_uint_eq(share.replies, 2);
 }
-END_TEST
 
 /* Readers may take every block, writers one more to go on with what has begun. */
-START_TEST(blocks_are_bounded)
+TEST(blocks_are_bounded)
 {
     void *block[BLOCKS + 2];
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -82,28 +82,12 @@ START_TEST(blocks_are_bounded)
     }
     ck_assert(budget_allows_read(&budget, &pool));
 }
-END_TEST
 
-START_TEST(one_block_is_always_there)
+TEST(one_block_is_always_there)
 {
     budget.bytes = 1;
     ck_assert(budget_allows_read(&budget, &pool));
     void *block = pool_get(&pool);
     ck_assert(!budget_allows_read(&budget, &pool));
     pool_put(&pool, block);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("budget");
-    TCase *tc = tcase_create("budget");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, half_is_for_replies);
-    tcase_add_test(tc, bytes_are_those_of_the_request_under_way);
-    tcase_add_test(tc, blocks_are_bounded);
-    tcase_add_test(tc, one_block_is_always_there);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static const struct {
     const char *text;
@@ -23,7 +23,7 @@ static const struct {
     {"2147483647:65535", INT32_MAX, UINT16_MAX},
 };
 
-START_TEST(good_words_are_understood)
+TEST_LOOP(good_words_are_understood, ROWS(good))
 {
     struct busypoll b = {.prefers = true};
     ck_assert_ptr_null(busypoll_parse(&b, good[_i].text));
@@ -31,35 +31,32 @@ START_TEST(good_words_are_understood)
     ck_assert_uint_eq(b.budget, good[_i].budget);
     ck_assert(b.prefers); /* another option's */
 }
-END_TEST
 
 static const char *const bad[] = {"",       "x",        "-1",         "50us",
                                   "50:",    "50:0",     "50:x",       ":64",
                                   "50:1:2", "50:65536", "2147483648", " 50"};
 
-START_TEST(bad_words_are_refused)
+TEST_LOOP(bad_words_are_refused, ROWS(bad))
 {
     struct busypoll b;
     ck_assert_msg(busypoll_parse(&b, bad[_i]) != NULL, "%s", bad[_i]);
 }
-END_TEST
 
 static const struct busypoll wanted[] = {{.prefers = true},
                                          {.usecs = 20, .budget = 16, .prefers = true},
                                          {.usecs = 50, .budget = 8}};
 
 /* An old kernel says that it cannot. Also the preference by itself, with a budget of its own. */
-START_TEST(kernel_keeps_what_is_set)
+TEST_LOOP(kernel_keeps_what_is_set, ROWS(wanted))
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
     int error = busypoll_apply(&wanted[_i], fd);
     ck_assert_msg(error == 0 || error == ENOTTY, "%s", strerror(error));
     close(fd);
 }
-END_TEST
 
 /* What is no epoll descriptor, or none at all, is an errno and nothing else. */
-START_TEST(failures_are_told)
+TEST(failures_are_told)
 {
     struct busypoll b = {.prefers = true};
     int fd = eventfd(0, EFD_CLOEXEC);
@@ -68,7 +65,6 @@ START_TEST(failures_are_told)
     ck_assert_int_eq(busypoll_apply(&b, fd), EBADF);
     ck_assert_int_eq(busypoll_apply(&(struct busypoll){0}, fd), 0); /* nothing is set */
 }
-END_TEST
 
 static const struct {
     const char *release;
@@ -80,23 +76,7 @@ static const struct {
     {"", false},      {"x.y", false},     {"6.9999999999", false},
 };
 
-START_TEST(releases_that_suspend)
+TEST_LOOP(releases_that_suspend, ROWS(releases))
 {
     ck_assert_int_eq(busypoll_can_suspend(releases[_i].release), releases[_i].can);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("busypoll");
-    TCase *tc = tcase_create("busypoll");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, good_words_are_understood, 0, ROWS(good));
-    tcase_add_loop_test(tc, bad_words_are_refused, 0, ROWS(bad));
-    tcase_add_loop_test(tc, kernel_keeps_what_is_set, 0, ROWS(wanted));
-    tcase_add_test(tc, failures_are_told);
-    tcase_add_loop_test(tc, releases_that_suspend, 0, ROWS(releases));
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -6,6 +6,7 @@
  */
 #include "place/cgroup.h"
 
+#include "check_main.h"
 #include "check_tree.h"
 #include "place/cpustat.h"
 #include "place/threadstat.h"
@@ -171,7 +172,7 @@ put_groups(const char *cgroup, const char *mounts, const struct file *files)
     }
 }
 
-START_TEST(memory_limits_are_read)
+TEST_LOOP(memory_limits_are_read, ROWS(memories))
 {
     put_groups(memories[_i].cgroup, memories[_i].mounts, memories[_i].files);
     uint64_t bytes = cgroup_memory_bytes(root);
@@ -179,9 +180,8 @@ START_TEST(memory_limits_are_read)
     ck_assert_msg(bytes == memories[_i].bytes, "%s: %ju", memories[_i].name,
                   (uintmax_t)bytes);
 }
-END_TEST
 
-START_TEST(groups_are_read)
+TEST_LOOP(groups_are_read, ROWS(trees))
 {
     char file[CGROUP_PATH_MAX];
     put_groups(trees[_i].cgroup, trees[_i].mounts, trees[_i].files);
@@ -196,11 +196,10 @@ START_TEST(groups_are_read)
         ck_assert_ptr_nonnull(strstr(file, "/a/b/c/cpu.rt_runtime_us"));
     }
 }
-END_TEST
 
 /* ---- threads and CPUs --------------------------------------------------------------------------- */
 
-START_TEST(times_are_parsed)
+TEST(times_are_parsed)
 {
     struct threadstat t = {0};
     ck_assert(threadstat_parse_times("123 4567 89\n", &t));
@@ -212,9 +211,8 @@ START_TEST(times_are_parsed)
     ck_assert(!threadstat_parse_times("99999999999999999999999 1 1", &t));
     ck_assert_uint_eq(t.run_ns, 123);
 }
-END_TEST
 
-START_TEST(migrations_are_parsed)
+TEST(migrations_are_parsed)
 {
     struct threadstat t = {0};
     ck_assert(threadstat_parse_migrations("a (1, #threads: 2)\n----\n"
@@ -228,9 +226,8 @@ START_TEST(migrations_are_parsed)
     ck_assert(!threadstat_parse_migrations("\nse.nr_migrations : -\n", &t));
     ck_assert_uint_eq(t.migrations, 17);
 }
-END_TEST
 
-START_TEST(kernel_tells_of_this_thread)
+TEST(kernel_tells_of_this_thread)
 {
     struct threadstat before, after;
     threadstat_read(gettid(), &before);
@@ -243,9 +240,8 @@ START_TEST(kernel_tells_of_this_thread)
     threadstat_read(-1, &after);
     ck_assert_uint_eq(after.run_ns, 0);
 }
-END_TEST
 
-START_TEST(cpus_are_read)
+TEST_LOOP(cpus_are_read, 7)
 {
     static const char text[] = "cpu  1 2 3 4 5 6 7 8 9 10\n"
                                "cpu0 100 20 3 4000 50 600 70 8 9 10\n"
@@ -263,21 +259,4 @@ START_TEST(cpus_are_read)
     ck_assert_int_eq(is_told, cases[_i].ticks != 0);
     ck_assert_uint_eq(stat.busy + stat.stolen, cases[_i].ticks);
     ck_assert(!cpustat_parse("", cases[_i].cpu, &stat));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("cgroup");
-    TCase *tc = tcase_create("cgroup");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, groups_are_read, 0, ROWS(trees));
-    tcase_add_loop_test(tc, memory_limits_are_read, 0, ROWS(memories));
-    tcase_add_test(tc, times_are_parsed);
-    tcase_add_test(tc, migrations_are_parsed);
-    tcase_add_test(tc, kernel_tells_of_this_thread);
-    tcase_add_loop_test(tc, cpus_are_read, 0, 7);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

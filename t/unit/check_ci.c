@@ -190,8 +190,7 @@ TEST(test_effective)
     draw_queue(&alone, &rng, 0, 20000);
     draw_queue(&queue, &rng, .9, 20000);
     struct ci a = interval(&alone, .95), b = interval(&queue, .95);
-    ck_assert_double_gt(a.effective, 8000);
-    ck_assert_double_lt(a.effective, 20500);
+    expect_between(a.effective, 8000, 20500);
     ck_assert_double_lt(b.effective, 1000);
     ck_assert_double_lt(a.needed, 1);
     ck_assert_double_gt(b.enough, a.enough);

@@ -8,7 +8,7 @@
 
 #include <arpa/inet.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "qos/class_rules.h"
 #include "qos/history.h"
 
@@ -31,7 +31,7 @@ static const struct {
     {{.keys = 1, .is_write = true, .value_bytes = CLASS_BULK_BYTES + 1}, CLASS_BULK},
 };
 
-START_TEST(request_falls_into_its_class)
+TEST_LOOP(request_falls_into_its_class, ROWS(cases))
 {
     struct class_conf conf = class_conf_make(true, CLASS_BULK_KEYS, CLASS_BULK_BYTES);
     ck_assert_int_eq(class_of(&conf, &cases[_i].traits), cases[_i].class);
@@ -40,9 +40,8 @@ START_TEST(request_falls_into_its_class)
                      cases[_i].traits.is_control ? CLASS_CONTROL : CLASS_SMALL);
     ck_assert_uint_eq(conf.late_bytes, 0);
 }
-END_TEST
 
-START_TEST(thresholds_can_be_set)
+TEST(thresholds_can_be_set)
 {
     struct class_conf conf = class_conf_make(true, 2, 10);
     ck_assert_int_eq(class_of(&conf, &(struct class_traits){.keys = 2}), CLASS_SMALL);
@@ -51,9 +50,8 @@ START_TEST(thresholds_can_be_set)
                      CLASS_BULK);
     ck_assert_uint_eq(conf.late_bytes, 10);
 }
-END_TEST
 
-START_TEST(table_says_what_each_class_is)
+TEST(table_says_what_each_class_is)
 {
     static const char *const names[] = {"control", "small", "write", "bulk",
                                         "background"};
@@ -71,7 +69,6 @@ START_TEST(table_says_what_each_class_is)
     ck_assert_int_eq(class_by_name("", 0), CLASS_NONE);
     ck_assert_int_eq(class_by_declared_name("auto", 4), CLASS_NONE);
 }
-END_TEST
 
 static const char *const bad_shares[] = {
     "",          "write",     "write:",        "write:x",          "write:-1",
@@ -80,7 +77,7 @@ static const char *const bad_shares[] = {
     ",write:5",  "write:nan", "bulk:1,bulk:1",
 };
 
-START_TEST(bad_shares_are_refused_and_change_nothing)
+TEST_LOOP(bad_shares_are_refused_and_change_nothing, ROWS(bad_shares))
 {
     struct class_shares shares;
     class_shares_init(&shares);
@@ -89,9 +86,8 @@ START_TEST(bad_shares_are_refused_and_change_nothing)
     ck_assert_uint_eq(shares.per_mille[CLASS_BULK], 50);
     ck_assert_uint_eq(shares.per_mille[CLASS_BACKGROUND], 10);
 }
-END_TEST
 
-START_TEST(shares_are_read)
+TEST(shares_are_read)
 {
     struct class_shares shares;
     class_shares_init(&shares);
@@ -101,7 +97,6 @@ START_TEST(shares_are_read)
     ck_assert_uint_eq(shares.per_mille[CLASS_BACKGROUND], 5);
     ck_assert_ptr_null(class_shares_parse(&shares, "write:30,bulk:30,background:30"));
 }
-END_TEST
 
 /* ---- rules ---------------------------------------------------------------------------- */
 
@@ -129,7 +124,7 @@ class_of_key(const char *key)
     return class_rules_key(&rules, key, strlen(key));
 }
 
-START_TEST(most_exact_rule_wins)
+TEST(most_exact_rule_wins)
 {
     memset(&rules, 0, sizeof rules);
     ck_assert(add("peer:10.0.0.0/8=bulk"));
@@ -153,7 +148,6 @@ START_TEST(most_exact_rule_wins)
     ck_assert_int_eq(class_of_key("a=b"), CLASS_BULK);
     ck_assert_int_eq(class_of_key(""), CLASS_NONE);
 }
-END_TEST
 
 static const char *const bad_rules[] = {
     "",
@@ -173,16 +167,15 @@ static const char *const bad_rules[] = {
     "peer:10.0.0.0/8=bulk;x",
 };
 
-START_TEST(bad_rule_is_named)
+TEST_LOOP(bad_rule_is_named, ROWS(bad_rules))
 {
     memset(&rules, 0, sizeof rules);
     ck_assert(!add(bad_rules[_i]));
     ck_assert_ptr_eq(strstr(err, "class-rule"), err);
     ck_assert_uint_eq(rules.peer_count + rules.key_count, 0);
 }
-END_TEST
 
-START_TEST(contradictions_are_refused)
+TEST(contradictions_are_refused)
 {
     memset(&rules, 0, sizeof rules);
     ck_assert(add("peer:10.0.0.0/8=bulk"));
@@ -195,9 +188,8 @@ START_TEST(contradictions_are_refused)
     ck_assert_uint_eq(rules.peer_count, 1);
     ck_assert_uint_eq(rules.key_count, 2);
 }
-END_TEST
 
-START_TEST(there_are_64_of_each)
+TEST(there_are_64_of_each)
 {
     char text[300];
     memset(&rules, 0, sizeof rules);
@@ -226,11 +218,10 @@ START_TEST(there_are_64_of_each)
     memcpy(text + 4 + CLASS_PREFIX_MAX, "=bulk", 6);
     ck_assert(add(text));
 }
-END_TEST
 
 /* ---- habits --------------------------------------------------------------------------- */
 
-START_TEST(sixteen_of_a_kind_are_a_habit)
+TEST(sixteen_of_a_kind_are_a_habit)
 {
     struct history h = {0};
     ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
@@ -247,9 +238,8 @@ START_TEST(sixteen_of_a_kind_are_a_habit)
     history_note(&h, CLASS_SMALL);
     ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
 }
-END_TEST
 
-START_TEST(a_long_burst_is_greedy_until_the_next)
+TEST(a_long_burst_is_greedy_until_the_next)
 {
     struct history h = {0};
     history_end_turn(&h, HISTORY_GREEDY - 1, true);
@@ -270,7 +260,6 @@ START_TEST(a_long_burst_is_greedy_until_the_next)
     history_end_turn(&h, 1, true);
     ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
 }
-END_TEST
 
 /* A client that sends its requests in pieces, each in a read of its own. */
 struct client {
@@ -297,7 +286,7 @@ read_piece(struct client *c, uint64_t came, bool is_whole)
     return lane;
 }
 
-START_TEST(who_trickles_waits_behind_all)
+TEST(who_trickles_waits_behind_all)
 {
     struct history_peers peers = {{0}};
     struct client c = {.peers = &peers, .now = NSEC_PER_SEC, .served = UINT32_MAX - 20};
@@ -325,9 +314,8 @@ START_TEST(who_trickles_waits_behind_all)
     ck_assert(!history_trickles(&c.history));
     ck_assert_int_eq(read_piece(&c, 0, true), CLASS_NONE);
 }
-END_TEST
 
-START_TEST(requests_in_two_pieces_are_none_too_many)
+TEST(requests_in_two_pieces_are_none_too_many)
 {
     struct history_peers peers = {{0}};
     struct client c = {.peers = &peers, .now = NSEC_PER_SEC};
@@ -336,9 +324,8 @@ START_TEST(requests_in_two_pieces_are_none_too_many)
         ck_assert_int_eq(read_piece(&c, 0, true), CLASS_NONE);
     }
 }
-END_TEST
 
-START_TEST(long_parts_cost_nothing)
+TEST(long_parts_cost_nothing)
 {
     struct history_peers peers = {{0}};
     struct client c = {.peers = &peers, .now = NSEC_PER_SEC};
@@ -358,9 +345,8 @@ START_TEST(long_parts_cost_nothing)
     read_piece(&c, 1, false);
     ck_assert_uint_eq(c.charged, 2);
 }
-END_TEST
 
-START_TEST(address_that_trickles_has_little_patience)
+TEST(address_that_trickles_has_little_patience)
 {
     struct history_peers peers = {{0}};
     struct history h;
@@ -383,7 +369,6 @@ START_TEST(address_that_trickles_has_little_patience)
     ck_assert_int_eq(read_piece(&c, 1, false), CLASS_NONE);
     ck_assert_int_eq(read_piece(&c, 2, false), CLASS_BACKGROUND);
 }
-END_TEST
 
 static const struct {
     enum req_class from, to;
@@ -406,35 +391,8 @@ static const struct {
     {CLASS_BACKGROUND, CLASS_BACKGROUND, false, true},
 };
 
-START_TEST(lower_serves_no_request_better)
+TEST_LOOP(lower_serves_no_request_better, ROWS(moves))
 {
     ck_assert_int_eq(class_is_lower(moves[_i].from, moves[_i].to, moves[_i].by_key),
                      moves[_i].is_lower);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("class");
-    TCase *tc = tcase_create("class");
-    tcase_add_loop_test(tc, request_falls_into_its_class, 0, ROWS(cases));
-    tcase_add_test(tc, thresholds_can_be_set);
-    tcase_add_test(tc, table_says_what_each_class_is);
-    tcase_add_loop_test(tc, bad_shares_are_refused_and_change_nothing, 0,
-                        ROWS(bad_shares));
-    tcase_add_test(tc, shares_are_read);
-    tcase_add_test(tc, most_exact_rule_wins);
-    tcase_add_loop_test(tc, bad_rule_is_named, 0, ROWS(bad_rules));
-    tcase_add_test(tc, contradictions_are_refused);
-    tcase_add_test(tc, there_are_64_of_each);
-    tcase_add_test(tc, sixteen_of_a_kind_are_a_habit);
-    tcase_add_test(tc, a_long_burst_is_greedy_until_the_next);
-    tcase_add_loop_test(tc, lower_serves_no_request_better, 0, ROWS(moves));
-    tcase_add_test(tc, who_trickles_waits_behind_all);
-    tcase_add_test(tc, requests_in_two_pieces_are_none_too_many);
-    tcase_add_test(tc, long_parts_cost_nothing);
-    tcase_add_test(tc, address_that_trickles_has_little_patience);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

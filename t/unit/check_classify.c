@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static struct class_rules rules;
 
@@ -35,38 +35,22 @@ static const struct {
     {"", CLASS_NONE, CLASS_NONE},
 };
 
-START_TEST(address_before_listener)
+TEST_LOOP(address_before_listener, ROWS(places))
 {
     static const char *const texts[] = {"peer:10.0.0.0/24=bulk", "peer:10.0.0.0/8=small",
                                         "peer:fd00::/8=background"};
     rules = (struct class_rules){.peer_count = 0};
-    for (int i = 0; i < ROWS(texts); i++) {
-        ck_assert_ptr_null(class_rules_add(&rules, texts[i]));
-    }
+    expect_each(word, texts, class_rules_add(&rules, word) == NULL);
     enum req_class want = places[_i].want;
     ck_assert_uint_eq(
         classify_place(&rules, bytes_of(places[_i].ip), places[_i].listener),
         want == CLASS_NONE ? 0 : 1 + want);
 }
-END_TEST
 
-START_TEST(no_rules_cost_no_look)
+TEST(no_rules_cost_no_look)
 {
     const uint8_t *ip = bytes_of("10.0.0.1");
     rules = (struct class_rules){.peer_count = 0};
     ck_assert_uint_eq(classify_place(&rules, ip, CLASS_NONE), 0);
     ck_assert_uint_eq(classify_place(&rules, ip, CLASS_BULK), 1 + CLASS_BULK);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("classify");
-    TCase *tc = tcase_create("classify");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, address_before_listener, 0, ROWS(places));
-    tcase_add_test(tc, no_rules_cost_no_look);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "qos/headroom.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define START (1000 * NSEC_PER_SEC)
 
@@ -60,47 +60,40 @@ process_start(unsigned percent, double offered, double cost_us)
     return p;
 }
 
-START_TEST(the_share_is_kept)
+TEST_LOOP(the_share_is_kept, 4)
 {
     static const unsigned percents[] = {5, 20, 40, 70};
     struct process p = process_start(percents[_i], 1e6, 10);
     average(&p, 15);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, percents[_i] * 0.0097);
-    ck_assert_double_le(used, percents[_i] * 0.0103);
+    expect_between(used, percents[_i] * 0.0097, percents[_i] * 0.0103);
 }
-END_TEST
 
-START_TEST(it_follows_what_requests_cost)
+TEST(it_follows_what_requests_cost)
 {
     struct process p = process_start(40, 1e6, 10);
     average(&p, 20);
     p.cost_s *= 3;
     average(&p, 15);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
     p.cost_s /= 10;
     average(&p, 20);
     used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
 }
-END_TEST
 
-START_TEST(other_threads_count)
+TEST(other_threads_count)
 {
     struct process p = process_start(40, 1e6, 10);
     p.background = 0.1;
     average(&p, 30);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
 }
-END_TEST
 
 /* A quiet time neither winds the rate up nor down. */
-START_TEST(it_does_not_bind_below)
+TEST(it_does_not_bind_below)
 {
     struct process p = process_start(40, 10000, 10);
     average(&p, 100);
@@ -111,13 +104,11 @@ START_TEST(it_does_not_bind_below)
     p.offered = 1e6;
     average(&p, 15);
     double used = average(&p, 50);
-    ck_assert_double_ge(used, 0.388);
-    ck_assert_double_le(used, 0.412);
+    expect_between(used, 0.388, 0.412);
 }
-END_TEST
 
 /* Without room for a single request some are served nevertheless. */
-START_TEST(there_is_a_least_rate)
+TEST(there_is_a_least_rate)
 {
     struct process p = process_start(1, 1e6, 10);
     p.background = 0.5;
@@ -125,9 +116,8 @@ START_TEST(there_is_a_least_rate)
     ck_assert_uint_eq(cpushare_step(&p.share, p.now, p.cpu, p.requests),
                       CPUSHARE_RATE_LEAST);
 }
-END_TEST
 
-START_TEST(any_clock_is_safe)
+TEST(any_clock_is_safe)
 {
     struct process p = process_start(40, 1e5, 10);
     average(&p, 20);
@@ -140,11 +130,10 @@ START_TEST(any_clock_is_safe)
     cpushare_set(&p.share, 0);
     ck_assert_uint_eq(cpushare_step(&p.share, p.now, p.cpu, p.requests), 0);
 }
-END_TEST
 
 /* ---- headroom ------------------------------------------------------------------------- */
 
-START_TEST(room_is_what_is_not_used)
+TEST(room_is_what_is_not_used)
 {
     struct headroom_mark from = {START, 5 * NSEC_PER_SEC, 1000};
     struct headroom_mark to = {START + 2 * NSEC_PER_SEC, 6 * NSEC_PER_SEC, 101000};
@@ -160,9 +149,8 @@ START_TEST(room_is_what_is_not_used)
     ck_assert_double_eq_tol(sum.utilisation, 0.5, 1e-6);
     ck_assert_double_eq_tol(sum.p95_us, 60, 1e-6);
 }
-END_TEST
 
-START_TEST(nothing_is_known_of_an_idle_worker)
+TEST(nothing_is_known_of_an_idle_worker)
 {
     struct headroom_mark from = {START, 5, 1000}, to = {START + 1, 5, 1000};
     struct headroom h = headroom_between(&from, &to);
@@ -175,9 +163,8 @@ START_TEST(nothing_is_known_of_an_idle_worker)
     ck_assert_double_eq(h.utilisation, 1);
     ck_assert_double_eq(h.p95_us, 0);
 }
-END_TEST
 
-START_TEST(busy_without_requests_is_busy)
+TEST(busy_without_requests_is_busy)
 {
     struct headroom_mark from = {START, 0, 7}, to = {START + 100, 80, 7}, idle = from;
     struct headroom sum = {0}, h = headroom_between(&from, &to);
@@ -193,7 +180,6 @@ START_TEST(busy_without_requests_is_busy)
     ck_assert_uint_eq(sum.workers, 4);
     ck_assert_double_eq_tol(sum.utilisation, 0.2, 1e-6);
 }
-END_TEST
 
 /* A worker that is busy for a tenth of the time, and serves a request each 10 us then. */
 static struct headroom_mark
@@ -203,7 +189,7 @@ mark_at(nsec_t since_start)
                                   since_start / 10 / 10000};
 }
 
-START_TEST(window_is_the_servers)
+TEST(window_is_the_servers)
 {
     struct headroom_window w;
     struct headroom_mark now = mark_at(0);
@@ -229,25 +215,4 @@ START_TEST(window_is_the_servers)
         double want = busy / (double)(HEADROOM_TICK + more);
         ck_assert_double_eq_tol(headroom_now(&w, &now).utilisation, want, 1e-6);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("cpushare");
-    TCase *tc = tcase_create("cpushare");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, the_share_is_kept, 0, 4);
-    tcase_add_test(tc, it_follows_what_requests_cost);
-    tcase_add_test(tc, other_threads_count);
-    tcase_add_test(tc, it_does_not_bind_below);
-    tcase_add_test(tc, there_is_a_least_rate);
-    tcase_add_test(tc, any_clock_is_safe);
-    tcase_add_test(tc, room_is_what_is_not_used);
-    tcase_add_test(tc, nothing_is_known_of_an_idle_worker);
-    tcase_add_test(tc, busy_without_requests_is_busy);
-    tcase_add_test(tc, window_is_the_servers);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -6,7 +6,7 @@
 #include "qos/crowd.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define WINDOW (100 * NSEC_PER_MSEC)
 #define WORKERS_MAX 4
@@ -57,7 +57,7 @@ is_crowded(unsigned worker)
     return c.workers[worker].is_crowded;
 }
 
-START_TEST(who_is_crowded)
+TEST_LOOP(who_is_crowded, 8)
 {
     static const struct {
         struct share shares[2];
@@ -78,10 +78,9 @@ START_TEST(who_is_crowded)
     ck_assert_int_eq(is_crowded(0), cases[_i].is_crowded);
     ck_assert(!is_crowded(1));
 }
-END_TEST
 
 /* Not for a moment's sake; and nobody reads what the CPUs do while nothing is suspected. */
-START_TEST(it_takes_a_while)
+TEST(it_takes_a_while)
 {
     static const struct share calm[2] = {{0.1, 0.001, 0}, {0.1, 0.001, 0}};
     static const struct share loud[2] = {{0.1, 0.1, 0.9}, {0.1, 0.001, 0}};
@@ -99,15 +98,13 @@ START_TEST(it_takes_a_while)
         windows++;
         ck_assert_int_eq(c.workers[0].has_changed, is_crowded(0));
     }
-    ck_assert_uint_ge(windows, CROWD_WINDOWS);
-    ck_assert_uint_le(windows, CROWD_WINDOWS + 3);
+    expect_between(windows, CROWD_WINDOWS, CROWD_WINDOWS + 3);
     pass(1, loud);
     ck_assert(!c.workers[0].has_changed);
 }
-END_TEST
 
 /* It has been left, so it no longer waits, and yet is crowded until the others have gone. */
-START_TEST(it_ends_when_the_cpu_is_free)
+TEST(it_ends_when_the_cpu_is_free)
 {
     static const struct share loud[2] = {{0.1, 0.1, 0.9}, {0.1, 0, 0}};
     static const struct share left[2] = {{0, 0, 1}, {0.2, 0, 0}};
@@ -126,10 +123,9 @@ START_TEST(it_ends_when_the_cpu_is_free)
     pass(1, gone);
     ck_assert(!crowd_wants_used(&c));
 }
-END_TEST
 
 /* Workers that share a CPU with each other only are no crowd. */
-START_TEST(siblings_are_no_others)
+TEST(siblings_are_no_others)
 {
     static const struct share shares[3] = {{0.5, 0.5, 0}, {0.6, 0, 0}, {0.5, 0.5, 0}};
     static const struct share loud[3] = {{0.3, 0.5, 0.6}, {0.6, 0, 0}, {0.1, 0.2, 0.6}};
@@ -141,10 +137,9 @@ START_TEST(siblings_are_no_others)
     pass(20, loud);
     ck_assert(is_crowded(0) && !is_crowded(1) && is_crowded(2));
 }
-END_TEST
 
 /* Whatever happens, somebody is left to take connections. */
-START_TEST(never_all)
+TEST_LOOP(never_all, 20)
 {
     struct rng rng;
     struct share shares[WORKERS_MAX];
@@ -164,10 +159,9 @@ START_TEST(never_all)
         ck_assert_uint_lt(crowded, c.count);
     }
 }
-END_TEST
 
 /* What the kernel does not tell, a CPU that changes, sums that go back. */
-START_TEST(odd_samples_are_harmless)
+TEST(odd_samples_are_harmless)
 {
     static const struct share loud[2] = {{0.1, 0.1, 0.9}, {0.1, 0, 0}};
     start(2);
@@ -185,21 +179,4 @@ START_TEST(odd_samples_are_harmless)
     samples[0].wait_ns = samples[0].run_ns = 0;
     pass(1, loud);
     ck_assert(!is_crowded(0));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("crowd");
-    TCase *tc = tcase_create("crowd");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, who_is_crowded, 0, 8);
-    tcase_add_test(tc, it_takes_a_while);
-    tcase_add_test(tc, it_ends_when_the_cpu_is_free);
-    tcase_add_test(tc, siblings_are_no_others);
-    tcase_add_loop_test(tc, never_all, 0, 20);
-    tcase_add_test(tc, odd_samples_are_harmless);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

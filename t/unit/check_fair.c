@@ -212,8 +212,7 @@ TEST(debts_are_kept_and_paid)
         turns++;
     }
     ck_assert_uint_eq(used[1] / QUANTUM, 50 + turns);
-    ck_assert_uint_ge(turns + 50, 98);
-    ck_assert_uint_le(turns + 50, 101);
+    expect_between(turns + 50, 98, 101);
 }
 
 TEST(debts_are_forgiven_when_nothing_waits)

@@ -5,7 +5,7 @@
  */
 #include "base/file.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static const struct {
     const char *text, *line;
@@ -20,7 +20,7 @@ static const struct {
     {"12345678", "1234567", true},
 };
 
-START_TEST(first_line_is_read)
+TEST_LOOP(first_line_is_read, ROWS(cases))
 {
     char path[SCRATCH_PATH], line[8] = "before";
     scratch_file(path, cases[_i].text, strlen(cases[_i].text));
@@ -29,16 +29,4 @@ START_TEST(first_line_is_read)
     unlink(path);
     ck_assert(!file_read_line(path, line, sizeof line));
     ck_assert_str_eq(line, "");
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("file");
-    TCase *tc = tcase_create("file");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, first_line_is_read, 0, ROWS(cases));
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

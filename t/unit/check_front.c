@@ -6,7 +6,7 @@
 #include "front/front.h"
 #include "qos/sched.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static struct settings settings;
 static int status;
@@ -44,7 +44,9 @@ is_same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-START_TEST(no_option_is_there_twice)
+FIXTURE(NULL, forget);
+
+TEST(no_option_is_there_twice)
 {
     struct opt_table t = front_options(PROFILE_NATIVE);
     ck_assert_uint_gt(t.count, 120);
@@ -59,7 +61,6 @@ START_TEST(no_option_is_there_twice)
         }
     }
 }
-END_TEST
 
 static bool
 is_called(const struct opt *row, const char *name)
@@ -68,7 +69,7 @@ is_called(const struct opt *row, const char *name)
 }
 
 /* Rows of one section of the help stand together, those that follow another one behind it. */
-START_TEST(options_are_in_the_order_of_the_help)
+TEST(options_are_in_the_order_of_the_help)
 {
     static const char *const threads[] = {
         "threads", "max-reqs-per-event", "napi-ids", "pin", "steer", "sched"};
@@ -88,9 +89,8 @@ START_TEST(options_are_in_the_order_of_the_help)
         ck_assert_str_eq(t.rows[first + i].name, threads[i]);
     }
 }
-END_TEST
 
-START_TEST(short_help_has_places)
+TEST(short_help_has_places)
 {
     struct opt_table t = front_options(PROFILE_NATIVE);
     uint32_t taken = 0;
@@ -100,9 +100,8 @@ START_TEST(short_help_has_places)
         taken |= bit;
     }
 }
-END_TEST
 
-START_TEST(defaults)
+TEST(defaults)
 {
     const struct settings *s = &settings;
     ck_assert(parse(NULL, NULL));
@@ -136,10 +135,9 @@ START_TEST(defaults)
     ck_assert(s->store.can_reassign && !s->store.inline_suffix);
     ck_assert_uint_eq(s->automove.level, 1);
 }
-END_TEST
 
 /* The exit status is that of the row, or of its front. */
-START_TEST(refused_values)
+TEST(refused_values)
 {
     static const struct {
         const char *arg;
@@ -156,7 +154,6 @@ START_TEST(refused_values)
         ck_assert_msg(status == rows[i].status, "%s: %d", rows[i].arg, status);
     }
 }
-END_TEST
 
 /* What is told of an option can be written in a file, and means the same. */
 static void
@@ -180,7 +177,7 @@ tells(const struct opt_table *t, const struct opt *row, const char *text)
     ck_assert_str_eq(again, reported);
 }
 
-START_TEST(settings_are_told_as_they_are_written)
+TEST(settings_are_told_as_they_are_written)
 {
     static const struct {
         const char *name, *text;
@@ -211,10 +208,9 @@ START_TEST(settings_are_told_as_they_are_written)
         }
     }
 }
-END_TEST
 
 /* Rows that write one field change it in one way, or one of them would take a restart. */
-START_TEST(rows_of_one_setting_change_alike)
+TEST(rows_of_one_setting_change_alike)
 {
     struct opt_table t = front_options(PROFILE_NATIVE);
     for (size_t i = 0; i < t.count; i++) {
@@ -226,23 +222,4 @@ START_TEST(rows_of_one_setting_change_alike)
             ck_assert_msg(b->offset != a->offset || b->live == a->live, "%s", b->word);
         }
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("front");
-    TCase *tc = tcase_create("front");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, NULL, forget);
-    tcase_add_test(tc, no_option_is_there_twice);
-    tcase_add_test(tc, options_are_in_the_order_of_the_help);
-    tcase_add_test(tc, short_help_has_places);
-    tcase_add_test(tc, defaults);
-    tcase_add_test(tc, refused_values);
-    tcase_add_test(tc, settings_are_told_as_they_are_written);
-    tcase_add_test(tc, rows_of_one_setting_change_alike);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

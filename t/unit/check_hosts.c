@@ -5,7 +5,7 @@
  */
 #include "net/hosts.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static struct hosts_element element;
 static char err[320];
@@ -36,7 +36,7 @@ static const struct {
     {"[fe80::1%eth0]:80", "fe80::1%eth0", 80},
 };
 
-START_TEST(element_is_split)
+TEST_LOOP(element_is_split, ROWS(good))
 {
     for (int prefixes = 0; prefixes <= 1; prefixes++) {
         const char *list = good[_i].text;
@@ -48,7 +48,6 @@ START_TEST(element_is_split)
         ck_assert_int_eq(take(&list, prefixes), HOSTS_END);
     }
 }
-END_TEST
 
 static const struct {
     bool has_prefixes;
@@ -83,7 +82,7 @@ static const struct {
     {true, "proto[ascii", "not an address"},
 };
 
-START_TEST(bad_element_is_named)
+TEST_LOOP(bad_element_is_named, ROWS(bad))
 {
     const char *list = bad[_i].text;
     enum hosts_status status = take(&list, bad[_i].has_prefixes);
@@ -95,9 +94,8 @@ START_TEST(bad_element_is_named)
     ck_assert_int_eq(status, HOSTS_BAD);
     ck_assert_str_eq(err, bad[_i].error);
 }
-END_TEST
 
-START_TEST(name_has_room_or_is_refused)
+TEST(name_has_room_or_is_refused)
 {
     char text[2 * HOSTS_NAME_MAX] = "";
     memset(text, 'h', HOSTS_NAME_MAX - 1);
@@ -108,9 +106,8 @@ START_TEST(name_has_room_or_is_refused)
     list = text;
     ck_assert_int_eq(take(&list, true), HOSTS_BAD);
 }
-END_TEST
 
-START_TEST(elements_are_separated_by_commas_and_semicolons)
+TEST(elements_are_separated_by_commas_and_semicolons)
 {
     const char *list = ",a:1,;b;[::2]:3,,*;";
     ck_assert_int_eq(take(&list, false), HOSTS_OK);
@@ -126,9 +123,8 @@ START_TEST(elements_are_separated_by_commas_and_semicolons)
     ck_assert_int_eq(take(&list, false), HOSTS_END);
     ck_assert_int_eq(take(&list, false), HOSTS_END);
 }
-END_TEST
 
-START_TEST(prefixes_are_taken)
+TEST(prefixes_are_taken)
 {
     const char *list =
         "proto[binary]:tag[front]:[::1]:5,tag_12345678_:h,proto[ascii]:*:6,"
@@ -149,9 +145,8 @@ START_TEST(prefixes_are_taken)
     ck_assert_int_eq(take(&list, true), HOSTS_OK);
     ck_assert(element.binding == BINDING_AUTO);
 }
-END_TEST
 
-START_TEST(tls_is_said_behind_the_other_prefixes)
+TEST(tls_is_said_behind_the_other_prefixes)
 {
     for (int prefixes = 0; prefixes <= 1; prefixes++) {
         struct hosts_rules rules = {.has_prefixes = prefixes, .has_tls = true};
@@ -177,20 +172,4 @@ START_TEST(tls_is_said_behind_the_other_prefixes)
     ck_assert(element.tls == TLS_MUTUAL);
     ck_assert_int_eq(take(&list, true), HOSTS_OK);
     ck_assert(element.tls == TLS_OFF);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("hosts");
-    TCase *tc = tcase_create("hosts");
-    tcase_add_loop_test(tc, element_is_split, 0, ROWS(good));
-    tcase_add_loop_test(tc, bad_element_is_named, 0, ROWS(bad));
-    tcase_add_test(tc, name_has_room_or_is_refused);
-    tcase_add_test(tc, elements_are_separated_by_commas_and_semicolons);
-    tcase_add_test(tc, prefixes_are_taken);
-    tcase_add_test(tc, tls_is_said_behind_the_other_prefixes);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "place/pinner.h"
 #include "serve/maint.h"
 #include "serve/watch.h"
@@ -42,7 +42,7 @@ attr_for(bool inherits)
     return inherits ? &attr : NULL;
 }
 
-START_TEST(locks_of_the_store_inherit)
+TEST_LOOP(locks_of_the_store_inherit, 2)
 {
     bool inherits = _i == 1;
     char err[128];
@@ -71,9 +71,8 @@ START_TEST(locks_of_the_store_inherit)
     check_lock("flush", &s->flush.lock, inherits);
     store_destroy(&s);
 }
-END_TEST
 
-START_TEST(other_locks_inherit)
+TEST_LOOP(other_locks_inherit, 2)
 {
     bool inherits = _i == 1;
     const pthread_mutexattr_t *lock_attr = attr_for(inherits);
@@ -103,7 +102,6 @@ START_TEST(other_locks_inherit)
     check_lock("pinner", &pinner.lock, inherits);
     pinner_fini(&pinner);
 }
-END_TEST
 
 /* ---- seen in the kernel ---------------------------------------------------------------- */
 
@@ -139,7 +137,7 @@ own_priority(void)
     return atoi(p);
 }
 
-START_TEST(holder_runs_at_the_priority_of_who_waits)
+TEST(holder_runs_at_the_priority_of_who_waits)
 {
     struct maint_conf conf = {0};
     pthread_t worker;
@@ -163,18 +161,4 @@ START_TEST(holder_runs_at_the_priority_of_who_waits)
     }
     ck_assert_int_eq(lent, -1 - PRIORITY);
     ck_assert_int_ge(own_priority(), 0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("locks");
-    TCase *tc = tcase_create("locks");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, locks_of_the_store_inherit, 0, 2);
-    tcase_add_loop_test(tc, other_locks_inherit, 0, 2);
-    tcase_add_test(tc, holder_runs_at_the_priority_of_who_waits);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -6,7 +6,7 @@
  */
 #include "control/maintenance.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define MS NSEC_PER_MSEC
 #define MOST 500 /* moves of a visit */
@@ -25,8 +25,7 @@ count_visits(unsigned seconds, uint64_t moves_a_second, uint64_t items, bool is_
         struct store_juggled visit = {.settled = is_reordered ? 0 : moved,
                                       .reordered = is_reordered ? moved : 0};
         sleep = maintenance_juggle_sleep(sleep, visit, items);
-        ck_assert_uint_ge(sleep, MS);
-        ck_assert_uint_le(sleep, NSEC_PER_SEC);
+        expect_between(sleep, MS, NSEC_PER_SEC);
         now += sleep;
         visits += now > end - NSEC_PER_SEC;
     }
@@ -35,7 +34,7 @@ count_visits(unsigned seconds, uint64_t moves_a_second, uint64_t items, bool is_
     return visits;
 }
 
-START_TEST(nobody_wakes_without_work)
+TEST(nobody_wakes_without_work)
 {
     ck_assert_uint_le(count_visits(10, 0, 1000000, false), 2);
     nsec_t sleep = MS;
@@ -44,19 +43,17 @@ START_TEST(nobody_wakes_without_work)
     }
     ck_assert_uint_eq(sleep, NSEC_PER_SEC); /* after one second, not ten */
 }
-END_TEST
 
 /* A few moves are no reason to come back in a millisecond. */
-START_TEST(a_visit_is_worth_its_wake_up)
+TEST(a_visit_is_worth_its_wake_up)
 {
     ck_assert_uint_le(count_visits(60, 50, 1000000, false), 4);
     ck_assert_uint_le(count_visits(60, 1000, 1000000, false), 40);
     ck_assert_uint_le(count_visits(60, 10000, 1000000, false), 300);
 }
-END_TEST
 
 /* What there is to do is done, at up to half a million moves a second. */
-START_TEST(much_work_is_done_soon)
+TEST(much_work_is_done_soon)
 {
     ck_assert_uint_ge(count_visits(10, 400000, 1000000, false), 800);
     ck_assert_uint_eq(maintenance_juggle_sleep(
@@ -65,25 +62,10 @@ START_TEST(much_work_is_done_soon)
     /* A page of large items is a class, too: one of twelve is much. */
     ck_assert_uint_ge(count_visits(60, 100, 12, false), 30);
 }
-END_TEST
 
 /* While everything is read all the time each visit finds all it may move. */
-START_TEST(reads_without_end_do_not_keep_it_awake)
+TEST(reads_without_end_do_not_keep_it_awake)
 {
     unsigned visits = count_visits(10, 1000000, 20000, true);
     ck_assert(visits > 200 && visits <= 251);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("maintenance");
-    TCase *tc = tcase_create("maintenance");
-    tcase_add_test(tc, nobody_wakes_without_work);
-    tcase_add_test(tc, a_visit_is_worth_its_wake_up);
-    tcase_add_test(tc, much_work_is_done_soon);
-    tcase_add_test(tc, reads_without_end_do_not_keep_it_awake);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

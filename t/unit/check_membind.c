@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define AREA_BYTES (1 << 20)
 
@@ -51,7 +51,7 @@ static const struct {
     {"node:0", {MPOL_PREFERRED, MPOL_PREFERRED, MPOL_PREFERRED}},
 };
 
-START_TEST(areas_are_bound)
+TEST_LOOP(areas_are_bound, ROWS(policies))
 {
     const char *name = open_as(policies[_i].text, false);
     if (m.why[0] != '\0') {
@@ -66,9 +66,8 @@ START_TEST(areas_are_bound)
     ck_assert(mode == -1 || m.errors == 1 || mode == modes[0] || mode == modes[1] ||
               mode == modes[2]);
 }
-END_TEST
 
-START_TEST(nothing_asked_nothing_done)
+TEST(nothing_asked_nothing_done)
 {
     ck_assert_str_eq(open_as("none", true), "none");
     (void)policy_of_area();
@@ -80,9 +79,8 @@ START_TEST(nothing_asked_nothing_done)
     ck_assert(strcmp(name, "interleave") == 0 || strcmp(name, "none") == 0);
     ck_assert_str_eq(m.why, "");
 }
-END_TEST
 
-START_TEST(missing_nodes_are_told)
+TEST(missing_nodes_are_told)
 {
     static const char *const rows[] = {"node:1023", "node:1024", "node:4294967295"};
     for (int i = 0; i < ROWS(rows); i++) {
@@ -92,29 +90,11 @@ START_TEST(missing_nodes_are_told)
         ck_assert_uint_eq(m.areas + m.errors, 0);
     }
 }
-END_TEST
 
-START_TEST(bad_words_are_refused)
+TEST(bad_words_are_refused)
 {
     static const char *const rows[] = {"",       "node",    "node:", "node:-1",
                                        "node:x", "default", "all"};
     struct membind_spec spec;
-    for (int i = 0; i < ROWS(rows); i++) {
-        ck_assert_ptr_nonnull(membind_parse(&spec, rows[i]));
-    }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("membind");
-    TCase *tc = tcase_create("membind");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, areas_are_bound, 0, ROWS(policies));
-    tcase_add_test(tc, nothing_asked_nothing_done);
-    tcase_add_test(tc, missing_nodes_are_told);
-    tcase_add_test(tc, bad_words_are_refused);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
+    expect_each(word, rows, membind_parse(&spec, word) != NULL);
 }

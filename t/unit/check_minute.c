@@ -5,7 +5,7 @@
  */
 #include "qos/minute.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define START (1000 * NSEC_PER_SEC)
 #define MINUTE (60 * NSEC_PER_SEC)
@@ -19,7 +19,9 @@ set_up(void)
     minute_init(&m, START);
 }
 
-START_TEST(test_nothing_happens)
+FIXTURE(set_up, NULL);
+
+TEST(test_nothing_happens)
 {
     struct minute_counts counts = {.admitted = 5};
     for (unsigned s = 0; s < 600; s++) {
@@ -27,10 +29,9 @@ START_TEST(test_nothing_happens)
         ck_assert(!minute_tell(&m, START + s * NSEC_PER_SEC, counts, line));
     }
 }
-END_TEST
 
 /* Once a minute, of that minute alone; a minute without any is passed over. */
-START_TEST(test_a_minute_each)
+TEST(test_a_minute_each)
 {
     struct minute_counts counts = {.admitted = 100, .delayed = 3};
     ck_assert(!minute_tell(&m, START + MINUTE - 1, counts, line));
@@ -55,9 +56,8 @@ START_TEST(test_a_minute_each)
         line, "qos in the last minute: 0 requests admitted, of these 0 delayed; "
               "refused: 0 by limits, 0 by the slo (dry run: limits would have acted)");
 }
-END_TEST
 
-START_TEST(test_each_kind_counts)
+TEST(test_each_kind_counts)
 {
     struct minute_counts one[] = {
         {.delayed = 1}, {.rejected = 1}, {.shed = 1}, {.would_limit = 1}};
@@ -65,19 +65,4 @@ START_TEST(test_each_kind_counts)
         minute_init(&m, START);
         ck_assert(minute_tell(&m, START + MINUTE, one[i], line));
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("minute");
-    TCase *tc = tcase_create("minute");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, test_nothing_happens);
-    tcase_add_test(tc, test_a_minute_each);
-    tcase_add_test(tc, test_each_kind_counts);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

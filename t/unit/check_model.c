@@ -310,8 +310,7 @@ TEST(test_scans)
     for (int i = 0; i < 10000; i++) {
         uint64_t key = asked(&a, &c, &op);
         ck_assert_uint_lt(key, 100);
-        ck_assert_uint_ge(op.keys, 1);
-        ck_assert_uint_le(op.keys, WORKLOAD_SCAN_MAX);
+        expect_between(op.keys, 1, WORKLOAD_SCAN_MAX);
         keys += op.keys;
     }
     ck_assert_double_eq_tol(keys / 10000, 50.5, 1.2);

@@ -5,7 +5,7 @@
  */
 #include "place/nudge.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static struct nudge n;
 static nsec_t now;
@@ -45,7 +45,7 @@ nudged(uint64_t wait_in_window, nsec_t most, unsigned *windows)
     return now - began;
 }
 
-START_TEST(who_does_not_wait_is_left_alone)
+TEST(who_does_not_wait_is_left_alone)
 {
     start();
     for (unsigned i = 0; i < 100; i++) {
@@ -53,10 +53,9 @@ START_TEST(who_does_not_wait_is_left_alone)
     }
     ck_assert(second(NUDGE_WAIT * 1.1));
 }
-END_TEST
 
 /* Many short waits: to be woken up takes time. */
-START_TEST(trials_that_show_nothing_become_rare)
+TEST(trials_that_show_nothing_become_rare)
 {
     unsigned trials = 0, windows;
     start();
@@ -68,15 +67,14 @@ START_TEST(trials_that_show_nothing_become_rare)
             ck_assert_uint_eq(windows, NUDGE_TRIAL_NS / NUDGE_WIDE_NS);
         }
     }
-    ck_assert_uint_ge(trials, 200 >> NUDGE_FUTILE_MAX);
-    ck_assert_uint_le(trials, NUDGE_FUTILE_MAX + 1 + (200 >> NUDGE_FUTILE_MAX));
+    expect_between(trials, 200 >> NUDGE_FUTILE_MAX,
+                   NUDGE_FUTILE_MAX + 1 + (200 >> NUDGE_FUTILE_MAX));
     /* after a quiet second it is soon again */
     ck_assert(!second(0));
     ck_assert(second(0.02));
 }
-END_TEST
 
-START_TEST(goes_on_while_it_is_late)
+TEST(goes_on_while_it_is_late)
 {
     unsigned windows;
     start();
@@ -88,10 +86,9 @@ START_TEST(goes_on_while_it_is_late)
     ck_assert_uint_ge(windows, NUDGE_STINT_NS / NUDGE_CLOSE_NS - 10);
     ck_assert(second(0.02)); /* at once again: it was not futile */
 }
-END_TEST
 
 /* One late window, and none after. */
-START_TEST(ends_a_second_after_the_last)
+TEST(ends_a_second_after_the_last)
 {
     unsigned windows;
     start();
@@ -110,7 +107,6 @@ START_TEST(ends_a_second_after_the_last)
     ck_assert_uint_le(windows,
                       NUDGE_SOON_NS / NUDGE_CLOSE_NS + NUDGE_LAST_NS / NUDGE_WIDE_NS + 1);
 }
-END_TEST
 
 /* Waits of `each` that begin every `period`, known when they are over, as the kernel tells them,
  * and short ones in the windows between. Returns for how long it was nudged. */
@@ -134,7 +130,7 @@ nudged_beside(nsec_t each, nsec_t period, uint64_t between)
 }
 
 /* A neighbour that comes first, whatever the kernel is made to look at. */
-START_TEST(what_is_of_no_use_becomes_rare)
+TEST(what_is_of_no_use_becomes_rare)
 {
     nsec_t nudged_for = 0;
     unsigned trials = 0;
@@ -154,7 +150,6 @@ START_TEST(what_is_of_no_use_becomes_rare)
     ck_assert(!second(0));
     ck_assert(second(0.02)); /* after a quiet second it is soon again */
 }
-END_TEST
 
 /* Waits that end soon after a nudge; and some that do not, as long as they are the lesser part. */
 static const struct {
@@ -165,7 +160,7 @@ static const struct {
               {4 * NSEC_PER_MSEC, NUDGE_LATE_NS},
               {4 * NSEC_PER_MSEC, NUDGE_LATE_NS - 1}};
 
-START_TEST(what_is_of_use_goes_on)
+TEST_LOOP(what_is_of_use_goes_on, ROWS(useful))
 {
     start();
     ck_assert(second(0.02));
@@ -173,10 +168,9 @@ START_TEST(what_is_of_use_goes_on)
     ck_assert_uint_ge(took, NUDGE_STINT_NS);
     ck_assert(second(0.02)); /* at once again */
 }
-END_TEST
 
 /* Counters and clocks that stand still or go back. */
-START_TEST(odd_numbers_do_no_harm)
+TEST(odd_numbers_do_no_harm)
 {
     start();
     ck_assert(!nudge_suspects(&n, 0, now - NSEC_PER_SEC));
@@ -184,21 +178,4 @@ START_TEST(odd_numbers_do_no_harm)
     nudge_begin(&n, NSEC_PER_SEC, now);
     ck_assert_uint_eq(nudge_step(&n, 0, now), NUDGE_WIDE_NS);
     ck_assert_uint_eq(nudge_step(&n, 0, now + NUDGE_TRIAL_NS), 0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("nudge");
-    TCase *tc = tcase_create("nudge");
-    tcase_add_test(tc, who_does_not_wait_is_left_alone);
-    tcase_add_test(tc, trials_that_show_nothing_become_rare);
-    tcase_add_test(tc, goes_on_while_it_is_late);
-    tcase_add_test(tc, ends_a_second_after_the_last);
-    tcase_add_test(tc, what_is_of_no_use_becomes_rare);
-    tcase_add_loop_test(tc, what_is_of_use_goes_on, 0, ROWS(useful));
-    tcase_add_test(tc, odd_numbers_do_no_harm);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -375,8 +375,7 @@ TEST(test_double_never_overflows)
         }
         p[0] = '.';
         if (num_double(p, n, &value)) {
-            ck_assert_double_ge(value, 0);
-            ck_assert_double_le(value, 1);
+            expect_between(value, 0, 1);
         }
     }
 }

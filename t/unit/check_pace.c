@@ -7,7 +7,7 @@
 #include "qos/pace.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define KIB 1024
 #define MS NSEC_PER_MSEC
@@ -23,7 +23,7 @@ learn(struct pace *p, unsigned times, size_t bytes, nsec_t took)
 }
 
 /* A part of the time since the last guest, between two bounds. */
-START_TEST(turns_go_by_the_pace_of_guests)
+TEST(turns_go_by_the_pace_of_guests)
 {
     static const struct {
         nsec_t gone, turn;
@@ -47,9 +47,8 @@ START_TEST(turns_go_by_the_pace_of_guests)
     ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
                       PACE_TURN_MIN_NS); /* the clock was set back */
 }
-END_TEST
 
-START_TEST(turns_beside_writes_are_not_the_longest)
+TEST(turns_beside_writes_are_not_the_longest)
 {
     struct pace p;
     pace_init(&p);
@@ -65,9 +64,8 @@ START_TEST(turns_beside_writes_are_not_the_longest)
                       (9 * MS - 1) / PACE_GUEST_PARTS);
     ck_assert_uint_eq(pace_turn_ns(&p, 1000 * MS), PACE_TURN_MAX_NS);
 }
-END_TEST
 
-START_TEST(the_cost_of_a_byte_is_learned)
+TEST(the_cost_of_a_byte_is_learned)
 {
     struct pace p;
     pace_init(&p);
@@ -81,9 +79,8 @@ START_TEST(the_cost_of_a_byte_is_learned)
     ck_assert_uint_le(expected, 9 * US);
     ck_assert_uint_eq(pace_write_ns(&p, PACE_PLAIN, 0), 0);
 }
-END_TEST
 
-START_TEST(small_writes_and_other_ways_teach_nothing)
+TEST(small_writes_and_other_ways_teach_nothing)
 {
     struct pace p;
     pace_init(&p);
@@ -95,9 +92,8 @@ START_TEST(small_writes_and_other_ways_teach_nothing)
     ck_assert_uint_eq(pace_write_ns(&p, PACE_PLAIN, KIB), plain);
     ck_assert_uint_ge(pace_write_ns(&p, PACE_TLS, 64 * KIB), 190 * US);
 }
-END_TEST
 
-START_TEST(one_that_was_held_up_is_forgotten)
+TEST(one_that_was_held_up_is_forgotten)
 {
     struct pace p;
     pace_init(&p);
@@ -106,9 +102,8 @@ START_TEST(one_that_was_held_up_is_forgotten)
     ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 64 * KIB), 3 * US);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MAX);
 }
-END_TEST
 
-START_TEST(a_piece_fits_the_turn)
+TEST(a_piece_fits_the_turn)
 {
     struct pace p;
     pace_init(&p);
@@ -127,10 +122,9 @@ START_TEST(a_piece_fits_the_turn)
     learn(&p, 2000, 64 * KIB, NSEC_PER_SEC);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
 }
-END_TEST
 
 /* Or they would wait for a round of all connections, beyond what an SLO counts. */
-START_TEST(replies_of_small_requests_leave_with_their_turn)
+TEST(replies_of_small_requests_leave_with_their_turn)
 {
     ck_assert(!pace_leaves(CLASS_CONTROL, PACE_PIECE_MAX));
     ck_assert(!pace_leaves(CLASS_SMALL, PACE_PIECE_MAX));
@@ -139,9 +133,8 @@ START_TEST(replies_of_small_requests_leave_with_their_turn)
         ck_assert(pace_leaves((enum req_class)c, PACE_PIECE_MIN + 1));
     }
 }
-END_TEST
 
-START_TEST(nothing_that_is_measured_breaks_it)
+TEST(nothing_that_is_measured_breaks_it)
 {
     struct pace p;
     struct rng rng;
@@ -159,22 +152,4 @@ START_TEST(nothing_that_is_measured_breaks_it)
     }
     learn(&p, 300, 64 * KIB, 8 * US); /* and it finds back */
     ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 64 * KIB), 9 * US);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("pace");
-    TCase *tc = tcase_create("pace");
-    tcase_add_test(tc, turns_go_by_the_pace_of_guests);
-    tcase_add_test(tc, turns_beside_writes_are_not_the_longest);
-    tcase_add_test(tc, the_cost_of_a_byte_is_learned);
-    tcase_add_test(tc, small_writes_and_other_ways_teach_nothing);
-    tcase_add_test(tc, one_that_was_held_up_is_forgotten);
-    tcase_add_test(tc, a_piece_fits_the_turn);
-    tcase_add_test(tc, replies_of_small_requests_leave_with_their_turn);
-    tcase_add_test(tc, nothing_that_is_measured_breaks_it);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -4,7 +4,7 @@
  * The pin planner on described machines, and pinning on the machine at hand.
  */
 #include "place/pin.h"
-#include "check_unit.h"
+#include "check_main.h"
 #include "place/topo.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static const struct {
     {"16s128c2t", PIN_SHAPE, ""},
 };
 
-START_TEST(good_words_are_understood)
+TEST_LOOP(good_words_are_understood, ROWS(good_words))
 {
     struct pin_spec spec;
     char list[64] = "";
@@ -60,7 +60,6 @@ START_TEST(good_words_are_understood)
     ck_assert_str_eq(list, good_words[_i].list);
     pin_spec_fini(&spec);
 }
-END_TEST
 
 static const char *const bad_words[] = {
     "",           "Spread",
@@ -88,7 +87,7 @@ static const char *const bad_words[] = {
     " 2s6c1t",
 };
 
-START_TEST(bad_words_are_refused_with_a_sentence)
+TEST_LOOP(bad_words_are_refused_with_a_sentence, ROWS(bad_words))
 {
     struct pin_spec spec;
     const char *wrong = pin_spec_parse(&spec, bad_words[_i]);
@@ -97,9 +96,8 @@ START_TEST(bad_words_are_refused_with_a_sentence)
     ck_assert_ptr_null(spec.list);
     pin_spec_fini(&spec);
 }
-END_TEST
 
-START_TEST(policies_have_their_names)
+TEST(policies_have_their_names)
 {
     ck_assert_str_eq(pin_policy_name(PIN_NONE), "none");
     ck_assert_str_eq(pin_policy_name(PIN_SPREAD), "spread");
@@ -109,7 +107,6 @@ START_TEST(policies_have_their_names)
     ck_assert_str_eq(pin_policy_name(PIN_LLC), "llc");
     ck_assert_str_eq(pin_policy_name(PIN_SHAPE), "shape");
 }
-END_TEST
 
 /* ---- described machines --------------------------------------------------------------- */
 
@@ -220,19 +217,17 @@ static const struct {
     {"pack:8 core:2 pu:1", NULL, "spread", 9, "0 2 4 6 8 10 12 14 1", "8s1-2c1t", false},
 };
 
-START_TEST(plan_is_as_drawn)
+TEST_LOOP(plan_is_as_drawn, ROWS(plans))
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     ck_assert_str_eq(plan_text(plans[_i].policy, plans[_i].workers, plans[_i].machine,
                                plans[_i].allowed, &plan),
                      plans[_i].cpus);
     ck_assert_str_eq(plan.layout, plans[_i].layout);
     ck_assert_int_eq(plan.is_oversubscribed, plans[_i].is_oversubscribed);
-    pin_plan_fini(&plan);
 }
-END_TEST
 
-START_TEST(place_tells_where_the_cpu_is)
+TEST(place_tells_where_the_cpu_is)
 {
     struct pin_plan plan;
     plan_text("spread", 4, NUMA, NULL, &plan);
@@ -247,7 +242,6 @@ START_TEST(place_tells_where_the_cpu_is)
     ck_assert_int_eq(plan.places[1].llc, 1);
     pin_plan_fini(&plan);
 }
-END_TEST
 
 static const struct {
     const char *machine, *allowed, *policy, *error;
@@ -270,22 +264,20 @@ static const struct {
      "!a CPU list is made of numbers below 4096 and ranges, such as 0,2,4-7"},
 };
 
-START_TEST(impossible_plan_is_refused_with_a_sentence)
+TEST_LOOP(impossible_plan_is_refused_with_a_sentence, ROWS(refused))
 {
     struct pin_plan plan;
     ck_assert_str_eq(
         plan_text(refused[_i].policy, 2, refused[_i].machine, refused[_i].allowed, &plan),
         refused[_i].error);
 }
-END_TEST
 
-START_TEST(garbage_machine_is_refused)
+TEST(garbage_machine_is_refused)
 {
     struct pin_plan plan;
     ck_assert_int_eq(plan_text("spread", 2, "lorem:ipsum", NULL, &plan)[0], '!');
     ck_assert_int_eq(plan_text("spread", 2, "./no-such-file.xml", NULL, &plan)[0], '!');
 }
-END_TEST
 
 static const char *const machines[] = {
     PAPER,
@@ -303,7 +295,7 @@ static const char *const masks[] = {NULL, "0", "0-3", "0-4,1000", "0,2-4", "0,3"
 
 /* One more worker never moves the others; all places are allowed and, up to the number of
  * CPUs, different. */
-START_TEST(plans_grow_at_the_end)
+TEST_LOOP(plans_grow_at_the_end, ROWS(machines) * ROWS(orders))
 {
     const char *machine = machines[(size_t)_i / ORDERS],
                *policy = orders[(size_t)_i % ORDERS];
@@ -332,10 +324,9 @@ START_TEST(plans_grow_at_the_end)
         pin_plan_fini(&full);
     }
 }
-END_TEST
 
 /* The same for shapes, which do not wrap around; and what is left over is for the rest. */
-START_TEST(shapes_grow_at_the_end)
+TEST_LOOP(shapes_grow_at_the_end, 4)
 {
     static const char *const shapes[] = {"2s6c2t", "2s3,6c2t", "2s6c1t", "1s6c2t"};
     struct pin_plan full;
@@ -357,7 +348,6 @@ START_TEST(shapes_grow_at_the_end)
     }
     pin_plan_fini(&full);
 }
-END_TEST
 
 static const struct {
     const char *allowed, *policy;
@@ -373,18 +363,16 @@ static const struct {
     {"0-3,12", "list:0,2", 9, "1,3,12"},
 };
 
-START_TEST(other_threads_get_what_is_left)
+TEST_LOOP(other_threads_get_what_is_left, ROWS(left_over))
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     plan_text(left_over[_i].policy, left_over[_i].workers, PAPER, left_over[_i].allowed,
               &plan);
     ck_assert_str_eq(plan.background_list, left_over[_i].background);
     if (!plan.has_background) {
         ck_assert_uint_eq(cpumask_count(&plan.background), plan.allowed);
     }
-    pin_plan_fini(&plan);
 }
-END_TEST
 
 /* Two fast cores of two threads (CPUs 2-5) behind two slow ones of one thread (0, 1). */
 static const char hybrid_xml[] =
@@ -415,7 +403,7 @@ static const char hybrid_xml[] =
                                                             "forced_efficiency=\"1\"/>\n"
                                                             "</topology>\n";
 
-START_TEST(fast_cores_come_before_slow_ones)
+TEST(fast_cores_come_before_slow_ones)
 {
     char path[SCRATCH_PATH];
     scratch_file(path, hybrid_xml, sizeof hybrid_xml - 1);
@@ -427,10 +415,9 @@ START_TEST(fast_cores_come_before_slow_ones)
     pin_plan_fini(&plan);
     unlink(path);
 }
-END_TEST
 
 /* As many as the policy has, as far as the quota goes. */
-START_TEST(automatic_threads_follow_cpus_and_quota)
+TEST(automatic_threads_follow_cpus_and_quota)
 {
     struct pin_spec spec = {.policy = PIN_NONE};
     cpu_set_t set;
@@ -447,11 +434,10 @@ START_TEST(automatic_threads_follow_cpus_and_quota)
     ck_assert_uint_eq(pin_workers(&spec, 0), cpus);
     pin_spec_fini(&spec);
 }
-END_TEST
 
-START_TEST(long_list_of_cpus_is_cut)
+TEST(long_list_of_cpus_is_cut)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     char mask[4096] = "";
     for (unsigned i = 0; i < 400; i += 2) {
         sprintf(mask + strlen(mask), "%s%u", i > 0 ? "," : "", i);
@@ -462,13 +448,11 @@ START_TEST(long_list_of_cpus_is_cut)
     ck_assert_uint_gt(len, sizeof plan.allowed_list - 8);
     ck_assert_str_eq(plan.allowed_list + len - 3, "...");
     ck_assert_uint_eq(plan.allowed, 200);
-    pin_plan_fini(&plan);
 }
-END_TEST
 
-START_TEST(description_has_a_line_for_each_worker)
+TEST(description_has_a_line_for_each_worker)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     char *text;
     size_t len;
     FILE *out = open_memstream(&text, &len);
@@ -483,13 +467,11 @@ START_TEST(description_has_a_line_for_each_worker)
               "worker 2: cpu 0 package - llc - numa 0 core 0\n"
               "other threads: any allowed CPU\n");
     free(text);
-    pin_plan_fini(&plan);
 }
-END_TEST
 
 #else
 
-START_TEST(policies_need_hwloc)
+TEST(policies_need_hwloc)
 {
     static const char *const policies[] = {"spread", "compact", "cores"};
     struct pin_plan plan;
@@ -499,7 +481,6 @@ START_TEST(policies_need_hwloc)
         ck_assert_ptr_nonnull(strstr(text, "built without hwloc"));
     }
 }
-END_TEST
 
 #endif
 
@@ -560,9 +541,9 @@ check_applies(const struct pin_plan *plan)
     }
 }
 
-START_TEST(threads_end_up_where_planned)
+TEST_LOOP(threads_end_up_where_planned, 2)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     char list[32];
     cpu_set_t before, after;
     ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
@@ -574,13 +555,11 @@ START_TEST(threads_end_up_where_planned)
     ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
     ck_assert(CPU_EQUAL(&before, &after)); /* planning moves nobody */
     check_applies(&plan);
-    pin_plan_fini(&plan);
 }
-END_TEST
 
-START_TEST(none_pins_nobody)
+TEST(none_pins_nobody)
 {
-    struct pin_plan plan;
+    SCOPED(pin_plan_fini) struct pin_plan plan;
     cpu_set_t before, after;
     ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
     ck_assert_str_eq(plan_text("none", 2, NULL, NULL, &plan), "-1 -1");
@@ -588,20 +567,17 @@ START_TEST(none_pins_nobody)
     ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
     ck_assert(CPU_EQUAL(&before, &after));
     ck_assert_uint_eq(plan.allowed, (unsigned)CPU_COUNT(&before));
-    pin_plan_fini(&plan);
 }
-END_TEST
 
-START_TEST(pinning_to_what_is_not_there_says_so)
+TEST(pinning_to_what_is_not_there_says_so)
 {
     struct cpu_place place = {.cpu = CPUMASK_CPUS - 1};
     struct pin_plan plan = {.policy = PIN_LIST, .count = 1, .places = &place};
     ck_assert_int_eq(pin_apply(&plan, 0), EINVAL);
 }
-END_TEST
 
 /* Each test runs in a child of its own, so the mask dies with it. */
-START_TEST(inherited_mask_is_respected)
+TEST(inherited_mask_is_respected)
 {
     int first = first_allowed(), last = last_allowed();
     char list[32], expected[64];
@@ -623,7 +599,6 @@ START_TEST(inherited_mask_is_respected)
         ck_assert_int_eq(plan_text(list, 1, NULL, NULL, &plan)[0], '!');
     }
 }
-END_TEST
 
 #define CPUSET "/sys/fs/cgroup/cpuset"
 
@@ -665,7 +640,7 @@ plan_in_cpuset(const char *dir, const char *cpu)
     return is_inside ? 0 : 4;
 }
 
-START_TEST(cpuset_is_respected)
+TEST(cpuset_is_respected)
 {
     char dir[64], cpu[16];
     sprintf(dir, CPUSET "/check_pin.%d", (int)getpid());
@@ -691,41 +666,4 @@ START_TEST(cpuset_is_respected)
     ck_assert_int_eq(rc, 0);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
-}
-END_TEST
-
-int
-main(void)
-{
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-    Suite *suite = suite_create("pin");
-    TCase *tc = tcase_create("pin");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, good_words_are_understood, 0, COUNT(good_words));
-    tcase_add_loop_test(tc, bad_words_are_refused_with_a_sentence, 0, COUNT(bad_words));
-    tcase_add_test(tc, policies_have_their_names);
-#if HAVE_HWLOC
-    tcase_add_loop_test(tc, plan_is_as_drawn, 0, COUNT(plans));
-    tcase_add_test(tc, place_tells_where_the_cpu_is);
-    tcase_add_loop_test(tc, impossible_plan_is_refused_with_a_sentence, 0,
-                        COUNT(refused));
-    tcase_add_test(tc, garbage_machine_is_refused);
-    tcase_add_loop_test(tc, plans_grow_at_the_end, 0, COUNT(machines) * COUNT(orders));
-    tcase_add_loop_test(tc, shapes_grow_at_the_end, 0, 4);
-    tcase_add_loop_test(tc, other_threads_get_what_is_left, 0, COUNT(left_over));
-    tcase_add_test(tc, fast_cores_come_before_slow_ones);
-    tcase_add_test(tc, automatic_threads_follow_cpus_and_quota);
-    tcase_add_test(tc, long_list_of_cpus_is_cut);
-    tcase_add_test(tc, description_has_a_line_for_each_worker);
-#else
-    tcase_add_test(tc, policies_need_hwloc);
-#endif
-    tcase_add_loop_test(tc, threads_end_up_where_planned, 0, 2);
-    tcase_add_test(tc, none_pins_nobody);
-    tcase_add_test(tc, pinning_to_what_is_not_there_says_so);
-    tcase_add_test(tc, inherited_mask_is_respected);
-    tcase_add_test(tc, cpuset_is_respected);
-    suite_add_tcase(suite, tc);
-
-    return run_suite(suite);
 }

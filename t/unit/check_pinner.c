@@ -9,7 +9,7 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define WORKERS 2
 
@@ -112,7 +112,7 @@ summary(void)
     return s;
 }
 
-START_TEST(everybody_is_placed)
+TEST(everybody_is_placed)
 {
     look_at_machine();
     start(list_of(1));
@@ -132,9 +132,8 @@ START_TEST(everybody_is_placed)
     ck_assert_uint_eq(summary().replans, 0);
     stop();
 }
-END_TEST
 
-START_TEST(moved_worker_is_moved_back)
+TEST(moved_worker_is_moved_back)
 {
     look_at_machine();
     if (cpu_count < 2) {
@@ -166,10 +165,9 @@ START_TEST(moved_worker_is_moved_back)
     ck_assert_uint_eq(summary().replans, 3);
     stop();
 }
-END_TEST
 
 /* taskset on all threads is the operator's will, until the next one. */
-START_TEST(new_mask_of_the_process_is_obeyed)
+TEST(new_mask_of_the_process_is_obeyed)
 {
     look_at_machine();
     if (cpu_count < 2 || !HAVE_HWLOC) {
@@ -200,10 +198,9 @@ START_TEST(new_mask_of_the_process_is_obeyed)
     ck_assert_uint_eq(summary().replans, 2);
     stop();
 }
-END_TEST
 
 /* A listed CPU is not there: nobody is pinned, until it comes. */
-START_TEST(plan_that_fails_leaves_threads_free)
+TEST(plan_that_fails_leaves_threads_free)
 {
     look_at_machine();
     if (cpu_count < 2) {
@@ -224,9 +221,8 @@ START_TEST(plan_that_fails_leaves_threads_free)
     ck_assert(is_on(pool.tids[0], cpus[0]));
     stop();
 }
-END_TEST
 
-START_TEST(none_touches_nobody)
+TEST(none_touches_nobody)
 {
     look_at_machine();
     char line[640];
@@ -242,12 +238,11 @@ START_TEST(none_touches_nobody)
     ck_assert_uint_eq(summary().errors, 0);
     stop();
 }
-END_TEST
 
 /* ---- masks ----------------------------------------------------------------------------- */
 
 /* Whatever the asking thread is bound to. */
-START_TEST(asking_for_the_cpuset_leaves_no_trace)
+TEST(asking_for_the_cpuset_leaves_no_trace)
 {
     struct cpumask before, cpuset;
     look_at_machine();
@@ -261,9 +256,8 @@ START_TEST(asking_for_the_cpuset_leaves_no_trace)
         ck_assert(is_on(0, cpus[i]));
     }
 }
-END_TEST
 
-START_TEST(masks_are_described)
+TEST(masks_are_described)
 {
     static const struct {
         const char *text;
@@ -287,22 +281,4 @@ START_TEST(masks_are_described)
         cpumask_describe(&m, text, rows[i].cap);
         ck_assert_str_eq(text, rows[i].text);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("pinner");
-    TCase *tc = tcase_create("pinner");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, everybody_is_placed);
-    tcase_add_test(tc, moved_worker_is_moved_back);
-    tcase_add_test(tc, new_mask_of_the_process_is_obeyed);
-    tcase_add_test(tc, plan_that_fails_leaves_threads_free);
-    tcase_add_test(tc, none_touches_nobody);
-    tcase_add_test(tc, asking_for_the_cpuset_leaves_no_trace);
-    tcase_add_test(tc, masks_are_described);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define PATH (SCRATCH_PATH + 64)
 
@@ -67,7 +67,9 @@ first_cpus(int count)
     return set;
 }
 
-START_TEST(test_nodes)
+FIXTURE(set_up, tear_down);
+
+TEST(test_nodes)
 {
     char text[256];
     cpu_set_t allowed = first_cpus(12);
@@ -92,9 +94,8 @@ START_TEST(test_nodes)
     }
     ck_assert_ptr_nonnull(cpu_list_of_nodes(nodes, CPU_LIST_ANY, &allowed, text, 8));
 }
-END_TEST
 
-START_TEST(test_no_nodes)
+TEST(test_no_nodes)
 {
     char text[256];
     cpu_set_t allowed = first_cpus(3);
@@ -102,17 +103,4 @@ START_TEST(test_no_nodes)
         cpu_list_of_nodes(nodes, CPU_LIST_AUTO, &allowed, text, sizeof text));
     ck_assert_str_eq(text, "list:0,1,2");
     ck_assert_ptr_nonnull(cpu_list_of_nodes(nodes, 0, &allowed, text, sizeof text));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("places");
-    TCase *tc = tcase_create("places");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_nodes);
-    tcase_add_test(tc, test_no_nodes);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -4,6 +4,7 @@
  * Plain requests, served from a worker's space: what they take and leave, and that neither replies
  * nor counters differ from those of the same requests step by step.
  */
+#include "check_main.h"
 #include "check_core.h"
 
 #include "base/rng.h"
@@ -159,7 +160,9 @@ static const struct {
     {"get x\r\nadd n 0 0 2\r\nhi\r\n", 1, "add n 0 0 2\r\nhi\r\n", "END\r\n"},
 };
 
-START_TEST(what_is_taken)
+FIXTURE(begin, end);
+
+TEST_LOOP(what_is_taken, ROWS(rows))
 {
     struct text text = {0}, left = {0};
     text_expand(&text, rows[_i].text);
@@ -171,10 +174,9 @@ START_TEST(what_is_taken)
     text_free(&text);
     text_free(&left);
 }
-END_TEST
 
 /* As many in a row as -R says. */
-START_TEST(no_more_than_allowed)
+TEST(no_more_than_allowed)
 {
     struct text text = {0};
     for (unsigned i = 0; i < 30; i++) {
@@ -185,11 +187,10 @@ START_TEST(no_more_than_allowed)
     ck_assert_uint_eq(served.consumed, 20 * 7);
     text_free(&text);
 }
-END_TEST
 
 /* A set waits in its queue when something else is ready, or waits already; and there it is served
  * like this, too. */
-START_TEST(sets_are_served_when_they_are_next)
+TEST(sets_are_served_when_they_are_next)
 {
     static const char text[] = "get a\r\nset n 0 0 2\r\nhi\r\n";
     const size_t len = sizeof text - 1, get = strlen("get a\r\n");
@@ -212,10 +213,9 @@ START_TEST(sets_are_served_when_they_are_next)
     ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_WRITE].served), 5 + 2);
     ck_assert_uint_eq(ctr_get(&sim.core.classes[CLASS_SMALL].served), 4);
 }
-END_TEST
 
 /* One that is alone may go on to be read at once; one whose sets had to wait is queued unread. */
-START_TEST(served_at_once_is_not_deferred)
+TEST(served_at_once_is_not_deferred)
 {
     static const char text[] = "set n 0 0 2\r\nhi\r\n";
     struct turn turn = {.lane = CLASS_WRITE};
@@ -227,7 +227,6 @@ START_TEST(served_at_once_is_not_deferred)
     (void)serve_plainly(text, sizeof text - 1);
     ck_assert_int_eq(history_lane(&c.pump.history, c.pump.served), CLASS_NONE);
 }
-END_TEST
 
 static enum pump_end
 run(struct turn *turn, const char *line)
@@ -244,7 +243,7 @@ run(struct turn *turn, const char *line)
 }
 
 /* Likewise whatever else is to be queued, but for what is known to be much. */
-START_TEST(a_lone_request_runs_where_it_was_read)
+TEST(a_lone_request_runs_where_it_was_read)
 {
     struct turn turn = turn_alone();
     ck_assert_int_eq(run(&turn, "delete b\r\n"), PUMP_DONE);
@@ -259,9 +258,8 @@ START_TEST(a_lone_request_runs_where_it_was_read)
     turn = turn_alone();
     ck_assert_int_eq(run(&turn, "get 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7\r\n"), PUMP_DEFER);
 }
-END_TEST
 
-START_TEST(a_lone_large_value_goes_where_it_was_found)
+TEST(a_lone_large_value_goes_where_it_was_found)
 {
     struct turn turn = turn_alone();
     turn.is_alone = false;
@@ -281,10 +279,9 @@ START_TEST(a_lone_large_value_goes_where_it_was_found)
     turn.is_alone = false;
     ck_assert(!pump_ends_here(&c.pump, &turn));
 }
-END_TEST
 
 /* The turns of others are made short for small requests only. */
-START_TEST(a_set_is_no_guest)
+TEST(a_set_is_no_guest)
 {
     static const char text[] = "set n 0 0 2\r\nhi\r\nget n\r\n";
     struct turn turn = turn_alone();
@@ -294,10 +291,9 @@ START_TEST(a_set_is_no_guest)
     (void)serve_in(&turn, text, sizeof text - 1);
     ck_assert(turn.has_guest);
 }
-END_TEST
 
 /* The space for replies ends before the requests do. */
-START_TEST(space_has_an_end)
+TEST(space_has_an_end)
 {
     struct text text = {0};
     for (unsigned i = 0; i < 10; i++) {
@@ -309,11 +305,10 @@ START_TEST(space_has_an_end)
     ck_assert_uint_le(served.made, sizeof space.out);
     text_free(&text);
 }
-END_TEST
 
 /* The space for input is full to its last byte: with a whole line at its end, and with one that lacks
  * a byte. */
-START_TEST(input_fills_the_space)
+TEST(input_fills_the_space)
 {
     struct text text = {0};
     size_t most = sizeof space.in - ASCII_CUT_SLACK;
@@ -340,11 +335,10 @@ START_TEST(input_fills_the_space)
     }
     text_free(&text);
 }
-END_TEST
 
 /* ---- who may --------------------------------------------------------------------------- */
 
-START_TEST(half_a_request_is_not_plain)
+TEST(half_a_request_is_not_plain)
 {
     ck_assert(is_plain());
     client_says(&c, "get");
@@ -356,7 +350,6 @@ START_TEST(half_a_request_is_not_plain)
     buf_park(&c.pump.in, &sim.core.pool);
     ck_assert(is_plain());
 }
-END_TEST
 
 /* "get b" so often. */
 static unsigned
@@ -373,7 +366,7 @@ serve_gets(unsigned n)
     return served.gets.requests;
 }
 
-START_TEST(tokens_of_the_lease_are_taken)
+TEST(tokens_of_the_lease_are_taken)
 {
     struct limiter_worker *limits = &sim.core.admission.limits;
     limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1000000, 1000}, sim_now);
@@ -389,9 +382,8 @@ START_TEST(tokens_of_the_lease_are_taken)
     ck_assert_uint_eq(limits->ctr[CLASS_SMALL].admitted, admitted + 8);
     ck_assert_uint_eq(serve_gets(5), 5); /* of the next lease */
 }
-END_TEST
 
-START_TEST(without_tokens_each_asks)
+TEST(without_tokens_each_asks)
 {
     struct limiter_worker *limits = &sim.core.admission.limits;
     limiter_set_total(&sim.shared.limiter, (struct limiter_rule){1000000, 1000}, sim_now);
@@ -409,9 +401,8 @@ START_TEST(without_tokens_each_asks)
     ck_assert_uint_eq(serve_gets(5), 1);
     ck_assert(!is_plain()); /* the next token is a second away */
 }
-END_TEST
 
-START_TEST(an_slo_counts_and_measures)
+TEST(an_slo_counts_and_measures)
 {
     struct slo_watch *slo = &sim.core.admission.slo;
     struct slo_target target = {.percentile = 990, .ns = 10 * NSEC_PER_SEC};
@@ -430,9 +421,8 @@ START_TEST(an_slo_counts_and_measures)
     slo->is_neutral = false;
     ck_assert(!is_plain());
 }
-END_TEST
 
-START_TEST(policies_want_to_see_all)
+TEST(policies_want_to_see_all)
 {
     struct core *k = &sim.core;
     atomic_store(&sim.shared.limiter.is_on, true);
@@ -458,7 +448,6 @@ START_TEST(policies_want_to_see_all)
     c.pump.session.declared = 0;
     ck_assert(is_plain());
 }
-END_TEST
 
 /* ---- gets of many keys ----------------------------------------------------------------- */
 
@@ -526,7 +515,7 @@ static const struct {
     {"x", 40, "{251k}", "", 0, 0},
 };
 
-START_TEST(what_is_taken_in_bulk)
+TEST_LOOP(what_is_taken_in_bulk, ROWS(bulk_rows))
 {
     struct text text = {0};
     unsigned words = bulk_rows[_i].words;
@@ -557,10 +546,9 @@ START_TEST(what_is_taken_in_bulk)
                       1 + bulk_rows[_i].requests);
     text_free(&text);
 }
-END_TEST
 
 /* When time is up the rest waits, of a line or of what came with it. */
-START_TEST(long_lines_end_with_the_turn)
+TEST(long_lines_end_with_the_turn)
 {
     struct text text = {0};
     add_line(&text, "x", 40);
@@ -582,10 +570,9 @@ START_TEST(long_lines_end_with_the_turn)
     ck_assert_uint_eq(served.consumed, text.len / 2);
     text_free(&text);
 }
-END_TEST
 
 /* One that is open is among those that -R allows, whoever serves the rest of it. */
-START_TEST(no_more_than_allowed_behind_an_open_line)
+TEST(no_more_than_allowed_behind_an_open_line)
 {
     struct text text = {0};
     for (unsigned i = 0; i < 50; i++) {
@@ -611,7 +598,6 @@ START_TEST(no_more_than_allowed_behind_an_open_line)
     ck_assert_uint_eq(c.pump.served - before, 50);
     text_free(&text);
 }
-END_TEST
 
 /* ---- the same as step by step ---------------------------------------------------------- */
 
@@ -698,7 +684,9 @@ expect_same(struct outcome *plain, struct outcome *steps)
     text_free(&steps->sent);
 }
 
-START_TEST(same_as_step_by_step)
+FIXTURE(NULL, NULL);
+
+TEST_LOOP(same_as_step_by_step, 10)
 {
     struct rng rng;
     rng_init(&rng, 42, (uint64_t)_i);
@@ -714,10 +702,9 @@ START_TEST(same_as_step_by_step)
         text_free(&script);
     }
 }
-END_TEST
 
 /* Whatever the line holds, and whenever its turn ends. */
-START_TEST(long_lines_as_step_by_step)
+TEST_LOOP(long_lines_as_step_by_step, 10)
 {
     static const char *const words[] = {"a",    "b",    "missing", "copied", "a", "b",
                                         "lent", "gone", "late",    "a  b",   "a", "b",
@@ -742,10 +729,9 @@ START_TEST(long_lines_as_step_by_step)
         text_free(&script);
     }
 }
-END_TEST
 
 /* Wherever a read ends. */
-START_TEST(long_lines_cut_at_every_byte)
+TEST(long_lines_cut_at_every_byte)
 {
     struct text script = {0};
     add_line(&script, "a", 20);
@@ -767,10 +753,9 @@ START_TEST(long_lines_cut_at_every_byte)
     text_free(&whole);
     text_free(&script);
 }
-END_TEST
 
 /* Wherever a read ends. */
-START_TEST(cut_at_every_byte)
+TEST(cut_at_every_byte)
 {
     static const char script[] =
         "get a\r\nget a b missing\r\nget lent\r\nset n 0 0 2\r\nhi\r\n"
@@ -789,40 +774,4 @@ START_TEST(cut_at_every_byte)
         end();
     }
     text_free(&whole);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("plain");
-    TCase *tc = tcase_create("rows");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, begin, end);
-    tcase_add_loop_test(tc, what_is_taken, 0, ROWS(rows));
-    tcase_add_test(tc, no_more_than_allowed);
-    tcase_add_test(tc, sets_are_served_when_they_are_next);
-    tcase_add_test(tc, served_at_once_is_not_deferred);
-    tcase_add_test(tc, a_set_is_no_guest);
-    tcase_add_test(tc, a_lone_request_runs_where_it_was_read);
-    tcase_add_test(tc, a_lone_large_value_goes_where_it_was_found);
-    tcase_add_test(tc, space_has_an_end);
-    tcase_add_test(tc, input_fills_the_space);
-    tcase_add_test(tc, half_a_request_is_not_plain);
-    tcase_add_test(tc, tokens_of_the_lease_are_taken);
-    tcase_add_test(tc, without_tokens_each_asks);
-    tcase_add_test(tc, an_slo_counts_and_measures);
-    tcase_add_test(tc, policies_want_to_see_all);
-    tcase_add_loop_test(tc, what_is_taken_in_bulk, 0, ROWS(bulk_rows));
-    tcase_add_test(tc, long_lines_end_with_the_turn);
-    tcase_add_test(tc, no_more_than_allowed_behind_an_open_line);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("same");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, same_as_step_by_step, 0, 10);
-    tcase_add_test(tc, cut_at_every_byte);
-    tcase_add_loop_test(tc, long_lines_as_step_by_step, 0, 10);
-    tcase_add_test(tc, long_lines_cut_at_every_byte);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

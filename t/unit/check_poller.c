@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define PAIRS 4
 
@@ -84,7 +84,9 @@ reported(void)
     return sum;
 }
 
-START_TEST(what_is_ready_already)
+FIXTURE(set_up, tear_down);
+
+TEST(what_is_ready_already)
 {
     speak(0);
     watch(0, POLLER_READ | POLLER_WRITE | POLLER_EDGE);
@@ -93,9 +95,8 @@ START_TEST(what_is_ready_already)
     poller_wait(&poller, false);
     ck_assert_uint_eq(watched[0].times, 1); /* an edge is reported once */
 }
-END_TEST
 
-START_TEST(a_level_is_reported_again)
+TEST(a_level_is_reported_again)
 {
     watch(0, POLLER_READ);
     poller_wait(&poller, false);
@@ -106,9 +107,8 @@ START_TEST(a_level_is_reported_again)
     ck_assert_uint_eq(watched[0].times, 2);
     ck_assert_uint_eq(watched[0].ready, POLLER_READ);
 }
-END_TEST
 
-START_TEST(a_peer_that_leaves)
+TEST(a_peer_that_leaves)
 {
     watch(0, POLLER_READ | POLLER_HANGUP | POLLER_EDGE);
     ck_assert_int_eq(shutdown(peers[0], SHUT_WR), 0);
@@ -120,10 +120,9 @@ START_TEST(a_peer_that_leaves)
     ck_assert_uint_eq(watched[1].ready & (POLLER_READ | POLLER_WRITE | POLLER_HANGUP),
                       POLLER_READ | POLLER_WRITE | POLLER_HANGUP);
 }
-END_TEST
 
 /* Also when the kernel has reported it in the same batch. */
-START_TEST(what_is_removed_is_not_reported)
+TEST(what_is_removed_is_not_reported)
 {
     watch(0, POLLER_READ);
     watch(1, POLLER_READ);
@@ -141,11 +140,10 @@ START_TEST(what_is_removed_is_not_reported)
     ck_assert_uint_eq(reported(), before);
     ck_assert_uint_eq(before, 1);
 }
-END_TEST
 
 /* The rest of a batch comes with the next wait, which does not sleep, and what was removed meanwhile
  * does not. */
-START_TEST(a_break_keeps_the_rest)
+TEST(a_break_keeps_the_rest)
 {
     breaks = true;
     for (unsigned i = 0; i < PAIRS; i++) {
@@ -161,21 +159,4 @@ START_TEST(a_break_keeps_the_rest)
     }
     poller_wait(&poller, false);
     ck_assert_uint_eq(reported(), PAIRS - 1);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("poller");
-    TCase *tc = tcase_create("poller");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, what_is_ready_already);
-    tcase_add_test(tc, a_level_is_reported_again);
-    tcase_add_test(tc, a_peer_that_leaves);
-    tcase_add_test(tc, what_is_removed_is_not_reported);
-    tcase_add_test(tc, a_break_keeps_the_rest);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

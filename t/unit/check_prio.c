@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "check_tree.h"
-#include "check_unit.h"
+#include "check_main.h"
 #include "base/file.h"
 #include "base/must.h"
 #include "place/scheduling.h"
@@ -41,7 +41,7 @@ static const struct {
     {"batch", {.policy = PRIO_BATCH}, "batch"},
 };
 
-START_TEST(good_words_are_understood)
+TEST_LOOP(good_words_are_understood, ROWS(good))
 {
     struct prio_spec spec;
     ck_assert_ptr_null(prio_parse(&spec, good[_i].text));
@@ -53,7 +53,6 @@ START_TEST(good_words_are_understood)
     ck_assert_int_eq(prio_is_realtime(&spec),
                      spec.policy == PRIO_FIFO || spec.policy == PRIO_RR);
 }
-END_TEST
 
 static const struct {
     const char *text, *reason; /* part of it */
@@ -85,14 +84,13 @@ static const struct {
     {"deadline:100us/1ms", "admission control"},
 };
 
-START_TEST(bad_words_are_refused_with_the_reason)
+TEST_LOOP(bad_words_are_refused_with_the_reason, ROWS(bad))
 {
     struct prio_spec spec;
     const char *wrong = prio_parse(&spec, bad[_i].text);
     ck_assert_ptr_nonnull(wrong);
     ck_assert_msg(strstr(wrong, bad[_i].reason) != NULL, "%s: %s", bad[_i].text, wrong);
 }
-END_TEST
 
 /* Applies to this thread; fails the test on anything but success and a lack of rights. */
 static bool
@@ -111,7 +109,7 @@ apply(const char *text, struct prio_seen *seen)
     return error == 0;
 }
 
-START_TEST(kernel_says_what_it_applied)
+TEST(kernel_says_what_it_applied)
 {
     struct prio_seen seen;
     ck_assert_int_eq(prio_read(0, &seen), 0);
@@ -139,10 +137,9 @@ START_TEST(kernel_says_what_it_applied)
     }
     ck_assert_int_eq(prio_read(-1, &seen), EINVAL);
 }
-END_TEST
 
 /* A kernel before 6.12 forgets the slice, which is noticed. */
-START_TEST(slice_is_read_back)
+TEST(slice_is_read_back)
 {
     struct prio_spec spec;
     struct prio_seen seen;
@@ -156,9 +153,8 @@ START_TEST(slice_is_read_back)
         ck_assert_uint_ne(seen.slice_ns, 200000);
     }
 }
-END_TEST
 
-START_TEST(nothing_asked_nothing_done)
+TEST(nothing_asked_nothing_done)
 {
     struct prio_spec spec = {.policy = PRIO_LEAVE};
     struct prio_seen before, after;
@@ -171,7 +167,6 @@ START_TEST(nothing_asked_nothing_done)
     ck_assert_uint_eq(before.slice_ns, after.slice_ns);
     ck_assert_str_eq(prio_name(&spec), "default");
 }
-END_TEST
 
 /* ---- the right to it ------------------------------------------------------------------- */
 
@@ -192,7 +187,7 @@ rights_of_this_thread(void)
 }
 
 /* One thread keeps the right when root is given up, and no thread has it in the end. */
-START_TEST(right_outlives_root)
+TEST_LOOP(right_outlives_root, 2)
 {
     struct scheduling schedule;
     struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
@@ -223,9 +218,8 @@ START_TEST(right_outlives_root)
     scheduling_fini(&schedule);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
 }
-END_TEST
 
-START_TEST(unused_right_is_given_up)
+TEST(unused_right_is_given_up)
 {
     struct scheduling schedule;
     struct prio_spec wanted;
@@ -242,11 +236,10 @@ START_TEST(unused_right_is_given_up)
     ck_assert(!schedule.is_lent);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
 }
-END_TEST
 
 /* A process that was not root, or still is, or asks for what any thread may have, uses what it
  * has. */
-START_TEST(nothing_kept_nothing_lent)
+TEST_LOOP(nothing_kept_nothing_lent, 2)
 {
     struct scheduling schedule;
     struct prio_spec wanted;
@@ -261,11 +254,10 @@ START_TEST(nothing_kept_nothing_lent)
     ck_assert(_i != 0 || schedule.errors == 0);
     scheduling_fini(&schedule);
 }
-END_TEST
 
 /* A nudger for each worker if slices and real-time priority are permitted; it nudges nothing as
  * long as no worker waits. */
-START_TEST(nudgers_come_and_go)
+TEST(nudgers_come_and_go)
 {
     struct scheduling schedule;
     struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
@@ -287,9 +279,8 @@ START_TEST(nudgers_come_and_go)
     ck_assert_uint_eq(scheduling_nudges(&schedule), 0);
     scheduling_fini(&schedule);
 }
-END_TEST
 
-START_TEST(refusals_are_explained)
+TEST(refusals_are_explained)
 {
     struct prio_spec spec;
     char text[512];
@@ -318,9 +309,8 @@ START_TEST(refusals_are_explained)
     ck_assert_ptr_nonnull(strstr(text, "--sched=bvt: not permitted"));
     ck_assert_ptr_null(strstr(text, "ulimit"));
 }
-END_TEST
 
-START_TEST(a_warp_is_written_and_read_back)
+TEST(a_warp_is_written_and_read_back)
 {
     char path[64], line[16];
     make_root();
@@ -337,9 +327,8 @@ START_TEST(a_warp_is_written_and_read_back)
     ck_assert_int_eq(prio_warp(root, 77), ENOTSUP);
     remove_root();
 }
-END_TEST
 
-START_TEST(bvt_is_known_by_its_name)
+TEST(bvt_is_known_by_its_name)
 {
     static const struct {
         const char *name;
@@ -353,27 +342,4 @@ START_TEST(bvt_is_known_by_its_name)
         ck_assert_int_eq(prio_has_bvt(root), loaded[i].is_bvt);
     }
     remove_root();
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("prio");
-    TCase *tc = tcase_create("prio");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, good_words_are_understood, 0, ROWS(good));
-    tcase_add_loop_test(tc, bad_words_are_refused_with_the_reason, 0, ROWS(bad));
-    tcase_add_test(tc, kernel_says_what_it_applied);
-    tcase_add_test(tc, slice_is_read_back);
-    tcase_add_test(tc, nothing_asked_nothing_done);
-    tcase_add_loop_test(tc, right_outlives_root, 0, 2);
-    tcase_add_test(tc, unused_right_is_given_up);
-    tcase_add_loop_test(tc, nothing_kept_nothing_lent, 0, 2);
-    tcase_add_test(tc, nudgers_come_and_go);
-    tcase_add_test(tc, refusals_are_explained);
-    tcase_add_test(tc, a_warp_is_written_and_read_back);
-    tcase_add_test(tc, bvt_is_known_by_its_name);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
  * A client's requests within a turn: cut at every byte they get the same replies, and each way
  * in which a step may end.
  */
+#include "check_main.h"
 #include "check_core.h"
 
 static struct sim sim;
@@ -66,7 +67,9 @@ mask_cas(char *text)
     }
 }
 
-START_TEST(cuts_change_nothing)
+FIXTURE(set_up, tear_down);
+
+TEST(cuts_change_nothing)
 {
     char *whole = replies_to(0, true);
     mask_cas(whole);
@@ -81,7 +84,6 @@ START_TEST(cuts_change_nothing)
     }
     free(whole);
 }
-END_TEST
 
 /* ---- ends ------------------------------------------------------------------------------ */
 
@@ -103,7 +105,7 @@ static const struct {
     {"set a 0 0 -1\r\n", END_INPUT, "CLIENT_ERROR bad command line format\r\n"},
 };
 
-START_TEST(ends_as_told)
+TEST_LOOP(ends_as_told, ROWS(ends))
 {
     client_says(&c, ends[_i].says);
     client_ready(&c);
@@ -111,9 +113,8 @@ START_TEST(ends_as_told)
     sim_settle(&sim);
     expect(sent_is(&c, ends[_i].sent));
 }
-END_TEST
 
-START_TEST(hostile_input_ends_it)
+TEST(hostile_input_ends_it)
 {
     char line[70000];
     memset(line, 'x', sizeof line - 1);
@@ -123,10 +124,9 @@ START_TEST(hostile_input_ends_it)
     sim_settle(&sim);
     expect(c.end == END_HOSTILE || c.end == PUMP_CLOSE);
 }
-END_TEST
 
 /* -R requests in a row, then the client waits for its next turn behind others. */
-START_TEST(so_many_in_a_row)
+TEST(so_many_in_a_row)
 {
     for (unsigned i = 0; i < 45; i++) {
         client_says(&c, "get a\r\n");
@@ -142,10 +142,9 @@ START_TEST(so_many_in_a_row)
     ck_assert_uint_eq(c.turns, 3);
     ck_assert_uint_eq(c.pump.served, 45);
 }
-END_TEST
 
 /* Commands about the server have a turn each, behind what is small; what is quick runs at once. */
-START_TEST(long_ones_wait_in_the_queue)
+TEST(long_ones_wait_in_the_queue)
 {
     client_says(&c, "verbosity 0\r\nverbosity 0\r\nversion\r\n");
     client_says(&other, "get b\r\nversion\r\n");
@@ -159,10 +158,9 @@ START_TEST(long_ones_wait_in_the_queue)
     expect(sent_is(&c, "OK\r\nOK\r\nVERSION 1.2.3\r\n"));
     ck_assert_uint_eq(c.turns, 3);
 }
-END_TEST
 
 /* Found to be large, a get goes on in the queue of bulk work; declared ones do not. */
-START_TEST(large_values_are_late)
+TEST_LOOP(large_values_are_late, 2)
 {
     static char value[20001];
     memset(value, 'v', sizeof value - 1);
@@ -185,12 +183,11 @@ START_TEST(large_values_are_late)
     ck_assert_uint_eq(c.sent.len, strlen("VALUE big 0 20000\r\n\r\nEND\r\n") + 20000);
     ck_assert_uint_eq(ctr_get(&class->served), before + 1);
 }
-END_TEST
 
 /* ---- a budget of replies --------------------------------------------------------------- */
 
 /* Too many replies: a get whose reply is still here in whole is answered with an error. */
-START_TEST(over_budget_a_get_is_taken_back)
+TEST(over_budget_a_get_is_taken_back)
 {
     struct text line = {.p = NULL};
     sim.core.budget.bytes = 4 * POOL_BLOCK_BYTES;
@@ -208,10 +205,9 @@ START_TEST(over_budget_a_get_is_taken_back)
     ck_assert_uint_eq(ctr_get(&sim.core.budget.replies), 0);
     ck_assert_uint_eq(ctr_get(&sim.core.budget.reply_oom), 1);
 }
-END_TEST
 
 /* Output that waits goes before a get begins, so that it is alone there. */
-START_TEST(under_budget_gets_are_alone)
+TEST(under_budget_gets_are_alone)
 {
     sim.core.budget.bytes = 64 * POOL_BLOCK_BYTES;
     pump_join(&c.pump, &sim.core);
@@ -228,13 +224,12 @@ START_TEST(under_budget_gets_are_alone)
     client_send(&c);
     expect(sent_is(&c, "VERSION 1.2.3\r\nEND\r\n"));
 }
-END_TEST
 
 /* ---- reads that complete nothing ------------------------------------------------------- */
 
 /* A client that sends its requests byte by byte is read behind all others, and no longer when it
  * sends them in whole. */
-START_TEST(trickling_is_charged)
+TEST(trickling_is_charged)
 {
     unsigned inline_reads = 0;
     c.cut = 1;
@@ -258,25 +253,4 @@ START_TEST(trickling_is_charged)
     ck_assert_uint_lt(inline_reads, 20);
     ck_assert_uint_gt(ctr_get(&sim.core.ctr.trickled), 8);
     ck_assert_uint_eq(ctr_get(&sim.core.ctr.trickle_waits), 40 - inline_reads);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("pump");
-    TCase *tc = tcase_create("pump");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, cuts_change_nothing);
-    tcase_add_loop_test(tc, ends_as_told, 0, ROWS(ends));
-    tcase_add_test(tc, hostile_input_ends_it);
-    tcase_add_test(tc, so_many_in_a_row);
-    tcase_add_test(tc, long_ones_wait_in_the_queue);
-    tcase_add_loop_test(tc, large_values_are_late, 0, 2);
-    tcase_add_test(tc, over_budget_a_get_is_taken_back);
-    tcase_add_test(tc, under_budget_gets_are_alone);
-    tcase_add_test(tc, trickling_is_charged);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
  * Deferred work of a worker: classes have their shares of its time, none starves, and small
  * requests do not wait behind the rest. Each look at the clock takes a microsecond.
  */
+#include "check_main.h"
 #include "check_core.h"
 
 #define WORKS 6
@@ -83,8 +84,10 @@ run_for(nsec_t time, nsec_t small)
     }
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Alone, a class has all of the worker's time, whatever its share. */
-START_TEST(alone_it_has_all)
+TEST(alone_it_has_all)
 {
     begin(0, CLASS_BACKGROUND, 2 * NSEC_PER_USEC);
     nsec_t from = sim_now;
@@ -92,11 +95,10 @@ START_TEST(alone_it_has_all)
     double share = (double)jobs[0].used / (double)(sim_now - from);
     ck_assert_double_gt(share, 0.9);
 }
-END_TEST
 
 /* Two classes that always have work divide what small requests leave, by their shares: 10 % for
  * writes, 5 % for bulk. */
-START_TEST(classes_have_their_shares)
+TEST(classes_have_their_shares)
 {
     begin(0, CLASS_WRITE, NSEC_PER_USEC);
     begin(1, CLASS_BULK, NSEC_PER_USEC);
@@ -105,10 +107,9 @@ START_TEST(classes_have_their_shares)
     ck_assert_double_gt(ratio, 1.6);
     ck_assert_double_lt(ratio, 2.5);
 }
-END_TEST
 
 /* Within a class each has its turn. */
-START_TEST(within_a_class_each_has_its_turn)
+TEST(within_a_class_each_has_its_turn)
 {
     for (unsigned i = 0; i < WORKS; i++) {
         begin(i, CLASS_BULK, 3 * NSEC_PER_USEC);
@@ -120,11 +121,10 @@ START_TEST(within_a_class_each_has_its_turn)
         ck_assert_double_lt(ratio, 1.25);
     }
 }
-END_TEST
 
 /* And none waits longer than class_max_wait and what the turns in front of it take, however little
  * its share is. */
-START_TEST(none_starves)
+TEST(none_starves)
 {
     sim.core.queue.sched.max_wait = NSEC_PER_MSEC;
     begin(0, CLASS_WRITE, 5 * NSEC_PER_USEC);
@@ -144,7 +144,6 @@ START_TEST(none_starves)
     ck_assert_uint_eq(jobs[0].short_turns + jobs[1].short_turns + jobs[2].short_turns,
                       overdue);
 }
-END_TEST
 
 /* The longest of a thousand passes over deferred work, without what the last piece of each may be
  * over: with small requests that are served before each, or without. */
@@ -169,32 +168,29 @@ longest_pass(bool has_guests)
 
 /* While small requests or writes come, deferred work keeps to short turns: the sockets are looked at
  * again soon. */
-START_TEST(small_ones_do_not_wait)
+TEST(small_ones_do_not_wait)
 {
     begin(0, CLASS_BULK, NSEC_PER_USEC);
     ck_assert_uint_lt(longest_pass(true), 2 * PACE_TURN_MIN_NS);
 }
-END_TEST
 
-START_TEST(writes_do_not_wait_long)
+TEST(writes_do_not_wait_long)
 {
     begin(0, CLASS_BULK, NSEC_PER_USEC);
     begin(1, CLASS_WRITE, NSEC_PER_USEC);
     ck_assert_uint_lt(longest_pass(false), 2 * PACE_WRITE_TURN_NS);
 }
-END_TEST
 
-START_TEST(bulk_alone_is_looked_after_seldom)
+TEST(bulk_alone_is_looked_after_seldom)
 {
     begin(0, CLASS_BULK, NSEC_PER_USEC);
     nsec_t longest = longest_pass(false);
     ck_assert_uint_gt(longest, PACE_TURN_MAX_NS * 9 / 10);
     ck_assert_uint_lt(longest, 2 * PACE_TURN_MAX_NS);
 }
-END_TEST
 
 /* A pass with much inline work and others waiting ends, and what is not yet read is next. */
-START_TEST(inline_work_has_an_end)
+TEST(inline_work_has_an_end)
 {
     begin(0, CLASS_BULK, NSEC_PER_USEC);
     unsigned served = 0;
@@ -208,10 +204,9 @@ START_TEST(inline_work_has_an_end)
     } while (!queue_end_inline(&sim.core, &turn));
     ck_assert_uint_gt(served, 8);
 }
-END_TEST
 
 /* What comes pipelined at all sockets of a poll does not take the share of others. */
-START_TEST(small_ones_leave_others_their_share)
+TEST(small_ones_leave_others_their_share)
 {
     nsec_t from = sim_now;
     begin(0, CLASS_BULK, NSEC_PER_USEC);
@@ -230,35 +225,12 @@ START_TEST(small_ones_leave_others_their_share)
     }
     ck_assert_double_gt((double)jobs[0].used / (double)(sim_now - from), 0.05);
 }
-END_TEST
 
 /* What may take long has no place where requests are read, and one in a deferred turn. */
-START_TEST(long_ones_one_by_one)
+TEST(long_ones_one_by_one)
 {
     struct turn read = core_inline_turn(&sim.core), deferred = {.lane = CLASS_SMALL};
     expect(!queue_admits_long(&read));
     expect(queue_admits_long(&deferred));
     expect(!queue_admits_long(&deferred));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("queue");
-    TCase *tc = tcase_create("queue");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, alone_it_has_all);
-    tcase_add_test(tc, classes_have_their_shares);
-    tcase_add_test(tc, within_a_class_each_has_its_turn);
-    tcase_add_test(tc, none_starves);
-    tcase_add_test(tc, small_ones_do_not_wait);
-    tcase_add_test(tc, writes_do_not_wait_long);
-    tcase_add_test(tc, bulk_alone_is_looked_after_seldom);
-    tcase_add_test(tc, inline_work_has_an_end);
-    tcase_add_test(tc, small_ones_leave_others_their_share);
-    tcase_add_test(tc, long_ones_one_by_one);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
  */
 #include "place/resctrl.h"
 
+#include "check_main.h"
 #include "check_tree.h"
 
 static void
@@ -35,40 +36,30 @@ open_group(struct resctrl *r, const char *group, const char *schemata)
     resctrl_open(r, &conf);
 }
 
-START_TEST(names_are_checked)
+TEST(names_are_checked)
 {
     static const char *const good[] = {"a", "cache", "a/mon_groups/b", "...", "-"};
     static const char *const bad[] = {"",  "/",  "/a",     "a/", "a//b",
                                       ".", "..", "a/../b", "./a"};
-    for (unsigned i = 0; i < ROWS(good); i++) {
-        ck_assert_msg(resctrl_check_group(good[i]) == NULL, "%s", good[i]);
-    }
-    for (unsigned i = 0; i < ROWS(bad); i++) {
-        ck_assert_msg(resctrl_check_group(bad[i]) != NULL, "%s", bad[i]);
-    }
+    expect_each(word, good, resctrl_check_group(word) == NULL);
+    expect_each(word, bad, resctrl_check_group(word) != NULL);
     char name[600];
     memset(name, 'a', sizeof name);
     name[sizeof name - 1] = '\0';
     ck_assert_ptr_nonnull(resctrl_check_group(name));
 }
-END_TEST
 
-START_TEST(limits_are_checked)
+TEST(limits_are_checked)
 {
     static const char *const good[] = {"L3:0=ff0;MB:0=70", "L3:0=f",
                                        "L3CODE:0=f;1=f;L2:0=3"};
     static const char *const bad[] = {"",     "L3",      "L3:",      "0=ff0",
                                       "L3:0", ";L3:0=f", "L3:0=f\n", "L3:0=f MB:0=1"};
-    for (unsigned i = 0; i < ROWS(good); i++) {
-        ck_assert_msg(resctrl_check_schemata(good[i]) == NULL, "%s", good[i]);
-    }
-    for (unsigned i = 0; i < ROWS(bad); i++) {
-        ck_assert_msg(resctrl_check_schemata(bad[i]) != NULL, "%s", bad[i]);
-    }
+    expect_each(word, good, resctrl_check_schemata(word) == NULL);
+    expect_each(word, bad, resctrl_check_schemata(word) != NULL);
 }
-END_TEST
 
-START_TEST(threads_join_an_existing_group)
+TEST(threads_join_an_existing_group)
 {
     struct resctrl r;
     make_root();
@@ -90,9 +81,8 @@ START_TEST(threads_join_an_existing_group)
     ck_assert_uint_lt(strlen(text), 20);
     remove_root();
 }
-END_TEST
 
-START_TEST(group_is_made_for_its_limits)
+TEST(group_is_made_for_its_limits)
 {
     struct resctrl r;
     make_root();
@@ -108,9 +98,8 @@ START_TEST(group_is_made_for_its_limits)
     ck_assert_str_eq(get_file("cache/schemata"), "MB:0=50\n");
     remove_root();
 }
-END_TEST
 
-START_TEST(failures_are_counted)
+TEST(failures_are_counted)
 {
     struct resctrl r;
     char text[RESCTRL_TEXT_MAX];
@@ -134,10 +123,9 @@ START_TEST(failures_are_counted)
     ck_assert_str_eq(text, "");
     remove_root();
 }
-END_TEST
 
 /* A write that the kernel refuses: /dev/full stands for it. */
-START_TEST(refusals_have_the_reason_of_the_kernel)
+TEST(refusals_have_the_reason_of_the_kernel)
 {
     struct resctrl r;
     char path[256];
@@ -159,9 +147,8 @@ START_TEST(refusals_have_the_reason_of_the_kernel)
     resctrl_close(&r);
     remove_root();
 }
-END_TEST
 
-START_TEST(off_does_nothing)
+TEST(off_does_nothing)
 {
     struct resctrl r;
     char text[RESCTRL_TEXT_MAX];
@@ -174,7 +161,6 @@ START_TEST(off_does_nothing)
     ck_assert_uint_eq(r.errors + r.joined, 0);
     ck_assert_str_eq(text, "");
 }
-END_TEST
 
 static void
 note(void *ctx, const char *domain, const char *event, const char *value)
@@ -184,7 +170,7 @@ note(void *ctx, const char *domain, const char *event, const char *value)
     text_add(ctx, line, (size_t)n);
 }
 
-START_TEST(measures_are_told_in_order)
+TEST(measures_are_told_in_order)
 {
     struct resctrl r;
     struct text seen = {0};
@@ -206,23 +192,4 @@ START_TEST(measures_are_told_in_order)
                              "mon_L3_01 llc_occupancy Unavailable\n");
     text_free(&seen);
     remove_root();
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("resctrl");
-    TCase *tc = tcase_create("resctrl");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, names_are_checked);
-    tcase_add_test(tc, limits_are_checked);
-    tcase_add_test(tc, threads_join_an_existing_group);
-    tcase_add_test(tc, group_is_made_for_its_limits);
-    tcase_add_test(tc, failures_are_counted);
-    tcase_add_test(tc, refusals_have_the_reason_of_the_kernel);
-    tcase_add_test(tc, off_does_nothing);
-    tcase_add_test(tc, measures_are_told_in_order);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "sock/incoming.h"
 
 #define CPUS_MAX 4
@@ -32,7 +32,7 @@ own_cpus(int cpus[CPUS_MAX], cpu_set_t *set)
     return count;
 }
 
-START_TEST(the_kernel_chooses_by_cpu)
+TEST(the_kernel_chooses_by_cpu)
 {
     int own[CPUS_MAX];
     cpu_set_t before, after;
@@ -55,17 +55,15 @@ START_TEST(the_kernel_chooses_by_cpu)
     ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
     ck_assert(CPU_EQUAL(&before, &after));
 }
-END_TEST
 
-START_TEST(unpinned_is_by_hash)
+TEST(unpinned_is_by_hash)
 {
     _Atomic int none[] = {-1, -1, -1};
     ck_assert_uint_eq(reuseport_choose(none, 3), REUSEPORT_HASH);
 }
-END_TEST
 
 /* Over loopback the sender's CPU receives; there is no card, and so no queue. */
-START_TEST(the_cpu_of_a_connection_is_told)
+TEST(the_cpu_of_a_connection_is_told)
 {
     int own[CPUS_MAX];
     cpu_set_t set;
@@ -92,9 +90,8 @@ START_TEST(the_cpu_of_a_connection_is_told)
     ck_assert_int_eq(incoming_cpu(-1), -1);
     ck_assert_uint_eq(incoming_queue(-1), 0);
 }
-END_TEST
 
-START_TEST(flows_are_read)
+TEST_LOOP(flows_are_read, 4)
 {
     static const struct {
         const char *text;
@@ -105,19 +102,4 @@ START_TEST(flows_are_read)
     ck_assert_int_eq(incoming_has_flows(path), cases[_i].is_on);
     unlink(path);
     ck_assert(!incoming_has_flows(path));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("reuseport");
-    TCase *tc = tcase_create("reuseport");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, the_kernel_chooses_by_cpu);
-    tcase_add_test(tc, unpinned_is_by_hash);
-    tcase_add_test(tc, the_cpu_of_a_connection_is_told);
-    tcase_add_loop_test(tc, flows_are_read, 0, 4);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -6,23 +6,22 @@
 #include "qos/sched.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define pop(s, now) sched_next((s), (now), &(bool){false})
 
 #define NODES 24
 #define STEPS 50000
 
-START_TEST(empty_gives_nothing)
+TEST(empty_gives_nothing)
 {
     struct sched s;
     sched_init(&s);
     ck_assert_ptr_null(pop(&s, 0));
     ck_assert_uint_eq(s.length, 0);
 }
-END_TEST
 
-START_TEST(oldest_comes_first)
+TEST(oldest_comes_first)
 {
     struct sched s;
     struct fair_node nodes[3] = {0};
@@ -40,9 +39,8 @@ START_TEST(oldest_comes_first)
     }
     ck_assert_ptr_null(pop(&s, 0));
 }
-END_TEST
 
-START_TEST(remove_is_harmless_outside)
+TEST(remove_is_harmless_outside)
 {
     struct sched s;
     struct fair_node n = {0};
@@ -55,9 +53,8 @@ START_TEST(remove_is_harmless_outside)
     ck_assert_uint_eq(s.length, 0);
     ck_assert_ptr_null(pop(&s, 0));
 }
-END_TEST
 
-START_TEST(pushing_twice_is_a_bug)
+TEST_ABORTS(pushing_twice_is_a_bug)
 {
     struct sched s;
     struct fair_node n = {0};
@@ -65,7 +62,6 @@ START_TEST(pushing_twice_is_a_bug)
     sched_push(&s, &n, CLASS_BULK, 1);
     sched_push(&s, &n, CLASS_BULK, 2);
 }
-END_TEST
 
 /* The model: queued nodes' numbers, oldest first, of the one class that queues. */
 struct model {
@@ -101,7 +97,7 @@ check_same(const struct sched *s, const struct fair_node *nodes, const struct mo
     ck_assert_uint_eq(queued, m->length);
 }
 
-START_TEST(random_use_matches_the_model)
+TEST_LOOP(random_use_matches_the_model, 4)
 {
     struct sched s;
     struct fair_node nodes[NODES] = {0};
@@ -134,7 +130,6 @@ START_TEST(random_use_matches_the_model)
         }
     }
 }
-END_TEST
 
 /* ---- whose turn it is ----------------------------------------------------------------- */
 
@@ -157,7 +152,7 @@ check_order(struct sched *s, nsec_t turn, const char *expected)
     }
 }
 
-START_TEST(classes_come_in_order_within_their_shares)
+TEST(classes_come_in_order_within_their_shares)
 {
     struct sched s;
     struct fair_node nodes[CLASS_COUNT] = {0};
@@ -168,9 +163,8 @@ START_TEST(classes_come_in_order_within_their_shares)
     /* a round of 500 us: 420 for small, 50, 25 and 5; what is too much is paid back */
     check_order(&s, 50 * US, "11111111123411111111211111111");
 }
-END_TEST
 
-START_TEST(time_that_nobody_wants_goes_to_who_is_there)
+TEST(time_that_nobody_wants_goes_to_who_is_there)
 {
     struct sched s;
     struct fair_node n = {0};
@@ -178,9 +172,8 @@ START_TEST(time_that_nobody_wants_goes_to_who_is_there)
     sched_push(&s, &n, CLASS_BACKGROUND, 0);
     check_order(&s, 50 * US, "4444444444444444444444444444444444");
 }
-END_TEST
 
-START_TEST(a_class_is_not_forgotten)
+TEST(a_class_is_not_forgotten)
 {
     struct sched s;
     struct fair_node nodes[2] = {0};
@@ -201,9 +194,8 @@ START_TEST(a_class_is_not_forgotten)
     ck_assert_ptr_eq(sched_next(&s, SCHED_MAX_WAIT_NS + 1, &is_overdue), &nodes[0]);
     ck_assert(!is_overdue);
 }
-END_TEST
 
-START_TEST(clock_that_steps_back_is_survived)
+TEST(clock_that_steps_back_is_survived)
 {
     struct sched s;
     struct fair_node n = {0};
@@ -213,9 +205,8 @@ START_TEST(clock_that_steps_back_is_survived)
     ck_assert_ptr_eq(sched_next(&s, 10, &is_overdue), &n);
     ck_assert(!is_overdue);
 }
-END_TEST
 
-START_TEST(pass_is_bounded)
+TEST(pass_is_bounded)
 {
     struct sched s;
     struct class_shares shares;
@@ -233,7 +224,6 @@ START_TEST(pass_is_bounded)
     ck_assert_uint_eq(sched_inline_ns(&s, turn), turn);
     ck_assert_uint_eq(sched_deferred_ns(&s, turn, 10 * US), 115 * US);
 }
-END_TEST
 
 /* ---- no class starves ----------------------------------------------------------------- */
 
@@ -288,7 +278,7 @@ simulate_pass(struct sim *m)
 
 /* Whatever connections each class has, and however long turns are: each class with work gets
  * its share, and a turn at least every max_wait and one pass. */
-START_TEST(no_class_starves_under_overload)
+TEST_LOOP(no_class_starves_under_overload, 60)
 {
     struct sim m = {.turn = 50 * US};
     struct fair_node nodes[CLASS_COUNT][LOADED] = {0};
@@ -324,27 +314,4 @@ START_TEST(no_class_starves_under_overload)
                           "class %u: %lu us", c, m.longest_gap[c] / US);
         }
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("sched");
-    TCase *tc = tcase_create("sched");
-    tcase_add_test(tc, empty_gives_nothing);
-    tcase_add_test(tc, oldest_comes_first);
-    tcase_add_test(tc, remove_is_harmless_outside);
-    tcase_add_test_raise_signal(tc, pushing_twice_is_a_bug, SIGABRT);
-    tcase_add_loop_test(tc, random_use_matches_the_model, 0, 4);
-    tcase_add_test(tc, classes_come_in_order_within_their_shares);
-    tcase_add_test(tc, time_that_nobody_wants_goes_to_who_is_there);
-    tcase_add_test(tc, a_class_is_not_forgotten);
-    tcase_add_test(tc, clock_that_steps_back_is_survived);
-    tcase_add_test(tc, pass_is_bounded);
-    tcase_add_loop_test(tc, no_class_starves_under_overload, 0, 60);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(suite, tc);
-
-    return run_suite(suite);
 }

@@ -13,7 +13,7 @@
 #include "base/hist.h"
 #include "base/must.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define START (1000 * NSEC_PER_SEC)
 #define SERVICE (10 * NSEC_PER_USEC)
@@ -34,82 +34,95 @@ struct queue {
     struct hist *delays; /* of those admitted */
 };
 
+static struct queue q;
+
 static void
-queue_start(struct queue *q, nsec_t target, nsec_t service)
+queue_start(nsec_t target, nsec_t service)
 {
-    *q = (struct queue){.service = service, .now = START, .arrival = START, .peers = 1};
-    rng_init(&q->rng, 5, 1);
-    slo_init(&q->slo);
-    slo_set(&q->slo, SLO_TOTAL, (struct slo_target){target, 950});
-    slo_watch_init(&q->watch, &q->slo, START);
-    q->delays = hist_create(7, 10 * NSEC_PER_SEC);
-    must(q->delays != NULL);
+    q = (struct queue){.service = service, .now = START, .arrival = START, .peers = 1};
+    rng_init(&q.rng, 5, 1);
+    slo_init(&q.slo);
+    slo_set(&q.slo, SLO_TOTAL, (struct slo_target){target, 950});
+    slo_watch_init(&q.watch, &q.slo, START);
+    q.delays = hist_create(7, 10 * NSEC_PER_SEC);
+    must(q.delays != NULL);
 }
 
 static void
-queue_end(struct queue *q)
+queue_end(void)
 {
-    hist_destroy(&q->delays);
+    hist_destroy(&q.delays);
 }
 
 static double
-level(const struct queue *q)
+level(void)
 {
-    return (double)ctr_get(&q->watch.level) / SLO_PARTS;
+    return (double)ctr_get(&q.watch.level) / SLO_PARTS;
 }
 
 /* Runs at a load, in parts of the capacity, until a time; what happened then is counted. */
 static void
-queue_run(struct queue *q, double load, nsec_t until)
+queue_run(double load, nsec_t until)
 {
-    q->offered = q->admitted = 0;
-    memset(q->by_peer, 0, sizeof q->by_peer);
-    hist_reset(q->delays);
-    while (q->arrival < until) {
-        nsec_t begin = q->arrival > q->free_at ? q->arrival : q->free_at;
-        nsec_t delay =
-            slo_wants_delay(&q->watch, begin) ? begin - q->arrival : SLO_UNTIMED;
-        double u = (double)rng_below(&q->rng, 1000000) / 1e6;
-        uint64_t peer = rng_below(&q->rng, q->peers);
-        q->offered++;
-        if (slo_admits(&q->watch, CLASS_SMALL, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15),
+    q.offered = q.admitted = 0;
+    memset(q.by_peer, 0, sizeof q.by_peer);
+    hist_reset(q.delays);
+    while (q.arrival < until) {
+        nsec_t begin = q.arrival > q.free_at ? q.arrival : q.free_at;
+        nsec_t delay = slo_wants_delay(&q.watch, begin) ? begin - q.arrival : SLO_UNTIMED;
+        double u = (double)rng_below(&q.rng, 1000000) / 1e6;
+        uint64_t peer = rng_below(&q.rng, q.peers);
+        q.offered++;
+        if (slo_admits(&q.watch, CLASS_SMALL, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15),
                        delay, begin)) {
-            q->admitted++;
-            q->by_peer[peer % 8]++;
-            nsec_t took = q->tail > 0 ? q->service + rng_below(&q->rng, q->tail) : 0;
-            if (took > 0 && !q->watch.is_neutral) {
-                slo_learn(&q->watch, CLASS_SMALL, took);
+            q.admitted++;
+            q.by_peer[peer % 8]++;
+            nsec_t took = q.tail > 0 ? q.service + rng_below(&q.rng, q.tail) : 0;
+            if (took > 0 && !q.watch.is_neutral) {
+                slo_learn(&q.watch, CLASS_SMALL, took);
             }
-            hist_record(q->delays, begin - q->arrival + took);
-            q->free_at = begin + q->service;
+            hist_record(q.delays, begin - q.arrival + took);
+            q.free_at = begin + q.service;
         } else {
-            q->free_at = begin + q->refusal;
+            q.free_at = begin + q.refusal;
         }
-        q->arrival += (nsec_t)(-log(1 - u) * (double)q->service / load);
+        q.arrival += (nsec_t)(-log(1 - u) * (double)q.service / load);
     }
-    q->now = until;
+    q.now = until;
 }
 
 /* Admitted, in parts of the capacity, over the last run. */
 static double
-admitted(const struct queue *q, nsec_t span)
+admitted(nsec_t span)
 {
-    return (double)q->admitted * (double)q->service / (double)span;
+    return (double)q.admitted * (double)q.service / (double)span;
 }
+
+/* ---- a watch alone ------------------------------------------------------------------- */
+
+static struct slo slo;
+static struct slo_watch w;
+
+static void
+watch_target(unsigned rule, nsec_t target, unsigned percentile)
+{
+    slo_init(&slo);
+    slo_set(&slo, rule, (struct slo_target){target, percentile});
+    slo_watch_init(&w, &slo, START);
+}
+
+FIXTURE(NULL, queue_end);
 
 /* ---- the law -------------------------------------------------------------------------- */
 
-START_TEST(nobody_is_refused_below_capacity)
+TEST_LOOP(nobody_is_refused_below_capacity, 4)
 {
     static const double loads[] = {0.1, 0.5, 0.8, 0.9};
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    queue_run(&q, loads[_i], START + 5 * NSEC_PER_SEC);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
+    queue_run(loads[_i], START + 5 * NSEC_PER_SEC);
     ck_assert_uint_eq(q.admitted, q.offered);
-    ck_assert_double_eq(level(&q), 1);
-    queue_end(&q);
+    ck_assert_double_eq(level(), 1);
 }
-END_TEST
 
 /* Within a second of the step to so much the delay is what it should be, and the server does
  * what it can; refusing costs a part of a service time. */
@@ -125,24 +138,23 @@ static const struct {
     {2, 0, 100000, 2000, 1},    {2, 0, 20000000, 400000, 50},
 };
 
-START_TEST(overload_is_cut)
+TEST_LOOP(overload_is_cut, 10)
 {
-    struct queue q;
     double load = overloads[_i].load, refusal = overloads[_i].refusal;
     nsec_t target = overloads[_i].target;
     /* x + (load - x) * refusal = 1 */
     double possible = (1 - load * refusal) / (1 - refusal);
-    queue_start(&q, target, overloads[_i].service);
+    queue_start(target, overloads[_i].service);
     q.peers = overloads[_i].peers;
     q.refusal = (nsec_t)(refusal * (double)q.service);
-    queue_run(&q, 0.5, START + NSEC_PER_SEC);
-    queue_run(&q, load, q.now + NSEC_PER_SEC);
+    queue_run(0.5, START + NSEC_PER_SEC);
+    queue_run(load, q.now + NSEC_PER_SEC);
     double lowest = 100, highest = 0;
     bool has_many = q.service <= SERVICE; /* requests in a window: enough for a tenth */
     for (unsigned i = 0; i < 20; i++) {
         nsec_t span = has_many ? WINDOW : 20 * WINDOW;
-        queue_run(&q, load, q.now + span);
-        double share = admitted(&q, span);
+        queue_run(load, q.now + span);
+        double share = admitted(span);
         lowest = share < lowest ? share : lowest;
         highest = share > highest ? share : highest;
         /* later than the target are at most those of the floor */
@@ -151,9 +163,7 @@ START_TEST(overload_is_cut)
     if (lowest < 0.9 * possible || highest > 1.1 * possible) {
         ck_abort_msg("admitted %.3f to %.3f, possible %.3f", lowest, highest, possible);
     }
-    queue_end(&q);
 }
-END_TEST
 
 /* What being served takes is taken off what waiting may take, however short the target. */
 static const struct {
@@ -163,30 +173,23 @@ static const struct {
                      {250000, 5000, 110000, 950},  {50000, 1000, 25000, 950},
                      {1000000, 10000, 20000, 990}, {100000, 2000, 10000, 999}};
 
-START_TEST(being_served_counts)
+TEST_LOOP(being_served_counts, 6)
 {
-    struct queue q;
     nsec_t target = short_targets[_i].target;
     unsigned percentile = short_targets[_i].percentile;
-    queue_start(&q, target, short_targets[_i].service);
+    queue_start(target, short_targets[_i].service);
     slo_set(&q.slo, SLO_TOTAL, (struct slo_target){target, percentile});
     q.tail = short_targets[_i].tail;
-    queue_run(&q, 2, START + NSEC_PER_SEC / 2);
-    queue_run(&q, 2, q.now + NSEC_PER_SEC);
+    queue_run(2, START + NSEC_PER_SEC / 2);
+    queue_run(2, q.now + NSEC_PER_SEC);
     ck_assert_uint_le(hist_quantile(q.delays, (double)percentile / SLO_PARTS), target);
-    ck_assert_double_ge(admitted(&q, NSEC_PER_SEC), 0.9); /* and nothing is given away */
-    ck_assert_double_le(admitted(&q, NSEC_PER_SEC), 1.02);
-    queue_end(&q);
+    ck_assert_double_ge(admitted(NSEC_PER_SEC), 0.9); /* and nothing is given away */
+    ck_assert_double_le(admitted(NSEC_PER_SEC), 1.02);
 }
-END_TEST
 
-START_TEST(patience_has_bounds)
+TEST(patience_has_bounds)
 {
-    struct slo s;
-    struct slo_watch w;
-    slo_init(&s);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, START);
+    watch_target(CLASS_SMALL, NSEC_PER_MSEC, 990);
     slo_admits(&w, CLASS_SMALL, 1, 0, START);
     nsec_t most = NSEC_PER_MSEC / 100 * SLO_WAIT_PCT;
     nsec_t least = NSEC_PER_MSEC / 100 * SLO_WAIT_LEAST_PCT;
@@ -202,25 +205,22 @@ START_TEST(patience_has_bounds)
     for (unsigned i = 0; i < 20000; i++) {
         slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
     }
-    ck_assert_uint_ge(slo_wait_budget(&w, CLASS_SMALL), 440 * NSEC_PER_USEC);
-    ck_assert_uint_le(slo_wait_budget(&w, CLASS_SMALL), 540 * NSEC_PER_USEC);
+    expect_between(slo_wait_budget(&w, CLASS_SMALL), 440 * NSEC_PER_USEC,
+                   540 * NSEC_PER_USEC);
     for (unsigned i = 0; i < 20000; i++) {
         slo_learn(&w, CLASS_SMALL, 0);
     }
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), most);
 }
-END_TEST
 
 /* What was learned outlasts a pause, and is forgotten with the target. */
-START_TEST(patience_is_kept)
+TEST(patience_is_kept)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
-    slo_init(&s);
-    slo_watch_init(&w, &s, now);
+    slo_init(&slo);
+    slo_watch_init(&w, &slo, now);
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), 0); /* there is no target */
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_set(&slo, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     for (unsigned i = 0; i < 1000; i++) {
         slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
@@ -230,116 +230,102 @@ START_TEST(patience_is_kept)
     now += 3600 * NSEC_PER_SEC;
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL), learned);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){2 * NSEC_PER_MSEC, 990});
+    slo_set(&slo, CLASS_SMALL, (struct slo_target){2 * NSEC_PER_MSEC, 990});
     slo_admits(&w, CLASS_SMALL, 1, 0, now);
     ck_assert_uint_eq(slo_wait_budget(&w, CLASS_SMALL),
                       2 * NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
 }
-END_TEST
 
 /* Connections that are read in turn, each with all that has come since its last turn. What is
  * refused is refused with all that came with it, which costs little. */
 #define CONNS 64
 
 static double
-serve_in_turns(struct queue *q, nsec_t last[CONNS], double load, nsec_t span)
+serve_in_turns(nsec_t last[CONNS], double load, nsec_t span)
 {
-    nsec_t end = q->now + span;
+    nsec_t end = q.now + span;
     uint64_t served = 0, asked = 0;
-    hist_reset(q->delays);
-    for (unsigned i = 0; q->now < end; i = (i + 1) % CONNS) {
-        nsec_t begin = q->now;
-        double rate = load / (double)q->service / CONNS;
+    hist_reset(q.delays);
+    for (unsigned i = 0; q.now < end; i = (i + 1) % CONNS) {
+        nsec_t begin = q.now;
+        double rate = load / (double)q.service / CONNS;
         double mean = rate * (double)(begin - last[i]);
-        unsigned n = (unsigned)(mean + (double)rng_below(&q->rng, 1000) / 1000);
-        q->now += NSEC_PER_USEC; /* to look */
+        unsigned n = (unsigned)(mean + (double)rng_below(&q.rng, 1000) / 1000);
+        q.now += NSEC_PER_USEC; /* to look */
         asked += n;
         for (unsigned k = 0; k < n; k++) {
-            nsec_t delay = q->now - last[i];
-            if (!slo_admits(&q->watch, CLASS_SMALL, 7, delay, q->now)) {
-                slo_refuse(&q->watch, CLASS_SMALL, n - k - 1);
-                q->now += (n - k) * q->refusal;
+            nsec_t delay = q.now - last[i];
+            if (!slo_admits(&q.watch, CLASS_SMALL, 7, delay, q.now)) {
+                slo_refuse(&q.watch, CLASS_SMALL, n - k - 1);
+                q.now += (n - k) * q.refusal;
                 break;
             }
-            q->now += q->service;
+            q.now += q.service;
             served++;
-            hist_record(q->delays, q->now - last[i]);
+            hist_record(q.delays, q.now - last[i]);
         }
         last[i] = begin;
     }
-    q->arrival = q->now;
+    q.arrival = q.now;
     return load <= 1 ? (double)served / (double)asked
-                     : (double)(served * q->service) / (double)span;
+                     : (double)(served * q.service) / (double)span;
 }
 
-START_TEST(batches_are_refused_as_one)
+TEST(batches_are_refused_as_one)
 {
-    struct queue q;
     nsec_t last[CONNS];
-    queue_start(&q, NSEC_PER_MSEC, 4 * NSEC_PER_USEC);
+    queue_start(NSEC_PER_MSEC, 4 * NSEC_PER_USEC);
     q.refusal = q.service / 20;
     for (unsigned i = 0; i < CONNS; i++) {
         last[i] = START;
     }
-    ck_assert_double_eq(serve_in_turns(&q, last, 0.7, NSEC_PER_SEC), 1);
+    ck_assert_double_eq(serve_in_turns(last, 0.7, NSEC_PER_SEC), 1);
     for (unsigned round = 0; round < 3; round++) {
-        serve_in_turns(&q, last, 2, NSEC_PER_SEC / 2); /* until it has settled */
+        serve_in_turns(last, 2, NSEC_PER_SEC / 2); /* until it has settled */
         for (unsigned i = 0; i < 10; i++) {
-            double share = serve_in_turns(&q, last, 2, WINDOW);
+            double share = serve_in_turns(last, 2, WINDOW);
             ck_assert_double_ge(share, 0.8);
             ck_assert_uint_le(hist_quantile(q.delays, 0.99), NSEC_PER_MSEC);
         }
-        serve_in_turns(&q, last, 0.5, NSEC_PER_SEC / 2);
-        ck_assert_double_eq(serve_in_turns(&q, last, 0.5, NSEC_PER_SEC / 2), 1);
+        serve_in_turns(last, 0.5, NSEC_PER_SEC / 2);
+        ck_assert_double_eq(serve_in_turns(last, 0.5, NSEC_PER_SEC / 2), 1);
     }
-    queue_end(&q);
 }
-END_TEST
 
-START_TEST(it_recovers_within_a_second)
+TEST(it_recovers_within_a_second)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    queue_run(&q, 5, START + 2 * NSEC_PER_SEC);
-    ck_assert_double_lt(level(&q), 0.3);
-    queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
-    ck_assert_double_eq(level(&q), 1);
-    queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
+    queue_run(5, START + 2 * NSEC_PER_SEC);
+    ck_assert_double_lt(level(), 0.3);
+    queue_run(0.8, q.now + NSEC_PER_SEC);
+    ck_assert_double_eq(level(), 1);
+    queue_run(0.8, q.now + NSEC_PER_SEC);
     ck_assert_uint_eq(q.admitted, q.offered);
     /* Also when nothing comes at all. */
-    queue_run(&q, 5, q.now + NSEC_PER_SEC);
+    queue_run(5, q.now + NSEC_PER_SEC);
     q.arrival += NSEC_PER_SEC;
-    queue_run(&q, 0.5, q.arrival + NSEC_PER_SEC / 10);
-    ck_assert_double_eq(level(&q), 1);
-    queue_end(&q);
+    queue_run(0.5, q.arrival + NSEC_PER_SEC / 10);
+    ck_assert_double_eq(level(), 1);
 }
-END_TEST
 
 /* A pause of the machine is no overload: all are late then, and all are served. */
-START_TEST(a_pause_refuses_nobody)
+TEST(a_pause_refuses_nobody)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
     for (unsigned i = 0; i < 20; i++) {
-        queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
+        queue_run(0.3, q.now + 50 * NSEC_PER_MSEC);
         q.free_at = q.now + 4 * NSEC_PER_MSEC;
     }
-    ck_assert_double_gt(level(&q), 0.94);
-    queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
+    ck_assert_double_gt(level(), 0.94);
+    queue_run(0.3, q.now + 50 * NSEC_PER_MSEC);
     ck_assert_uint_ge(q.admitted, q.offered * 95 / 100);
-    queue_end(&q);
 }
-END_TEST
 
 /* Of a class whose waiting is known only when it is over as well. */
-START_TEST(a_deferred_class_recovers_within_a_second)
+TEST(a_deferred_class_recovers_within_a_second)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
-    slo_init(&s);
-    slo_set(&s, CLASS_BULK, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, now);
+    watch_target(CLASS_BULK, NSEC_PER_MSEC, 990);
     for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
         slo_observe(&w, CLASS_BULK, NSEC_PER_SEC, now);
         slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now);
@@ -355,18 +341,16 @@ START_TEST(a_deferred_class_recovers_within_a_second)
         ck_assert(slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now));
     }
 }
-END_TEST
 
 /* Requests of a class that are all late, and others, for a second. */
 static nsec_t
-overload(struct slo_watch *w, enum req_class late, nsec_t now,
-         uint64_t served[CLASS_COUNT])
+overload(enum req_class late, nsec_t now, uint64_t served[CLASS_COUNT])
 {
     for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
-        slo_observe(w, late, NSEC_PER_SEC, now);
+        slo_observe(&w, late, NSEC_PER_SEC, now);
         for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
             nsec_t delay = c == late ? NSEC_PER_SEC : SLO_UNTIMED;
-            bool is_served = slo_admits(w, (enum req_class)c, 1, delay, now);
+            bool is_served = slo_admits(&w, (enum req_class)c, 1, delay, now);
             served[c] += i >= 19000 && is_served;
         }
     }
@@ -374,63 +358,50 @@ overload(struct slo_watch *w, enum req_class late, nsec_t now,
 }
 
 /* Those for whose sake others were refused have gone: a rule that nobody feeds any more ends. */
-START_TEST(who_has_gone_refuses_nobody)
+TEST_LOOP(who_has_gone_refuses_nobody, CLASS_COUNT - CLASS_WRITE)
 {
-    struct slo s;
-    struct slo_watch w;
+    enum req_class c = CLASS_WRITE + (enum req_class)_i;
     uint64_t served[CLASS_COUNT] = {0}, asked = 0;
     nsec_t now = START;
-    slo_init(&s);
-    slo_set(&s, CLASS_WRITE, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, now);
-    now = overload(&w, CLASS_WRITE, now, served);
+    watch_target(CLASS_WRITE, NSEC_PER_MSEC, 990);
+    now = overload(CLASS_WRITE, now, served);
     ck_assert_uint_lt(served[CLASS_WRITE], 1000);
     ck_assert_uint_eq(served[CLASS_BULK] + served[CLASS_BACKGROUND], 0);
-    served[_i] = 0;
+    served[c] = 0;
     for (unsigned i = 0; i < 1000; i++, now += NSEC_PER_MSEC) {
-        bool is_served = slo_admits(&w, (enum req_class)_i, 1, SLO_UNTIMED, now);
+        bool is_served = slo_admits(&w, c, 1, SLO_UNTIMED, now);
         asked += i >= 250;
-        served[_i] += i >= 250 && is_served;
+        served[c] += i >= 250 && is_served;
     }
-    ck_assert_uint_eq(served[_i], asked);
+    ck_assert_uint_eq(served[c], asked);
     ck_assert_uint_eq(ctr_get(&w.level), SLO_PARTS);
     ck_assert(w.is_neutral);
 }
-END_TEST
 
 /* What is shown of a queue that nobody is in any more; beside a long target that nobody was late
  * for, too. */
-START_TEST(the_level_ends_with_the_load)
+TEST_LOOP(the_level_ends_with_the_load, 2)
 {
-    struct slo s;
-    struct slo_watch w;
     uint64_t served[CLASS_COUNT] = {0};
-    slo_init(&s);
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_set(&s, CLASS_BULK, (struct slo_target){_i * NSEC_PER_SEC, 990});
-    slo_watch_init(&w, &s, START);
+    watch_target(CLASS_SMALL, NSEC_PER_MSEC, 990);
+    slo_set(&slo, CLASS_BULK, (struct slo_target){_i * NSEC_PER_SEC, 990});
     ck_assert_uint_eq(slo_level(&w, START), SLO_PARTS);
-    nsec_t now = overload(&w, CLASS_SMALL, START, served);
+    nsec_t now = overload(CLASS_SMALL, START, served);
     ck_assert_uint_le(slo_level(&w, now), SLO_PARTS / 10);
     ck_assert_uint_le(slo_level(&w, now + SLO_INTERVAL), SLO_PARTS / 10);
     ck_assert_uint_eq(slo_level(&w, now + NSEC_PER_SEC / 4), SLO_PARTS);
     ck_assert(slo_admits(&w, CLASS_BACKGROUND, 1, SLO_UNTIMED, now + NSEC_PER_SEC / 4));
 }
-END_TEST
 
 /* ---- whom it refuses ------------------------------------------------------------------ */
 
 /* Of those that a target makes go: background, then bulk, then the class itself; never small. */
-START_TEST(classes_go_in_order)
+TEST(classes_go_in_order)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
     uint64_t refused[CLASS_COUNT] = {0}, first[CLASS_COUNT] = {0};
-    slo_init(&s);
-    slo_set(&s, CLASS_WRITE, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, now);
+    watch_target(CLASS_WRITE, NSEC_PER_MSEC, 990);
+    slo_set(&slo, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
     for (unsigned i = 0; i < 40000; i++, now += 20 * NSEC_PER_USEC) {
         slo_observe(&w, CLASS_WRITE, 5 * NSEC_PER_MSEC, now);
         for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
@@ -448,33 +419,23 @@ START_TEST(classes_go_in_order)
     ck_assert_uint_lt(refused[CLASS_WRITE],
                       35000); /* the floor: a tenth of three classes */
 }
-END_TEST
 
 /* Those below have their shares of the worker's time, whatever becomes of small requests. */
-START_TEST(late_small_requests_are_not_bulks_business)
+TEST(late_small_requests_are_not_bulks_business)
 {
-    struct slo s;
-    struct slo_watch w;
     uint64_t served[CLASS_COUNT] = {0};
-    slo_init(&s);
-    slo_set(&s, SLO_TOTAL, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, START);
-    overload(&w, CLASS_SMALL, START, served);
+    watch_target(SLO_TOTAL, NSEC_PER_MSEC, 990);
+    overload(CLASS_SMALL, START, served);
     ck_assert_uint_lt(served[CLASS_SMALL], 200);
     for (unsigned c = CLASS_WRITE; c < CLASS_COUNT; c++) {
         ck_assert_uint_eq(served[c], 1000);
     }
 }
-END_TEST
 
 /* A target of the lower class is not the higher one's business. */
-START_TEST(a_class_pays_for_its_own_target)
+TEST(a_class_pays_for_its_own_target)
 {
-    struct slo s;
-    struct slo_watch w;
-    slo_init(&s);
-    slo_set(&s, CLASS_BULK, (struct slo_target){NSEC_PER_MSEC, 990});
-    slo_watch_init(&w, &s, START);
+    watch_target(CLASS_BULK, NSEC_PER_MSEC, 990);
     uint64_t bulk = 0;
     for (unsigned i = 0; i < 100000; i++) {
         nsec_t now = START + i * 10 * NSEC_PER_USEC;
@@ -485,17 +446,12 @@ START_TEST(a_class_pays_for_its_own_target)
     ck_assert_uint_lt(bulk, 30000);
     ck_assert_uint_gt(bulk, 9000); /* the floor */
 }
-END_TEST
 
 /* Each time the one request that is measured has slept with the machine, the others are not. */
-START_TEST(suspensions_refuse_nobody)
+TEST(suspensions_refuse_nobody)
 {
-    struct slo s;
-    struct slo_watch w;
     nsec_t now = START;
-    slo_init(&s);
-    slo_set(&s, SLO_TOTAL, (struct slo_target){NSEC_PER_SEC, 950});
-    slo_watch_init(&w, &s, now);
+    watch_target(SLO_TOTAL, NSEC_PER_SEC, 950);
     for (unsigned i = 0; i < 8; i++) {
         nsec_t slept = (UINT64_C(1) << 2 * i) * 100 * NSEC_PER_SEC;
         now += slept;
@@ -505,15 +461,13 @@ START_TEST(suspensions_refuse_nobody)
         }
     }
 }
-END_TEST
 
-START_TEST(many_addresses_are_told_apart)
+TEST(many_addresses_are_told_apart)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
     q.peers = 8;
-    queue_run(&q, 2, START + NSEC_PER_SEC);
-    queue_run(&q, 2, q.now + NSEC_PER_SEC);
+    queue_run(2, START + NSEC_PER_SEC);
+    queue_run(2, q.now + NSEC_PER_SEC);
     uint64_t fair = q.offered / 8;
     unsigned served = 0, refused = 0;
     for (unsigned i = 0; i < 8; i++) {
@@ -522,38 +476,29 @@ START_TEST(many_addresses_are_told_apart)
     }
     ck_assert_uint_ge(served, 2);
     ck_assert_uint_ge(refused, 2);
-    queue_end(&q);
 }
-END_TEST
 
 /* ---- settings and clocks -------------------------------------------------------------- */
 
-START_TEST(off_ends_it)
+TEST(off_ends_it)
 {
-    struct queue q;
-    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
-    queue_run(&q, 3, START + NSEC_PER_SEC);
-    ck_assert_double_lt(level(&q), 0.5);
+    queue_start(500 * NSEC_PER_USEC, SERVICE);
+    queue_run(3, START + NSEC_PER_SEC);
+    ck_assert_double_lt(level(), 0.5);
     slo_set(&q.slo, SLO_TOTAL, (struct slo_target){0});
     ck_assert(!slo_is_on(&q.slo));
     slo_set(&q.slo, SLO_TOTAL, (struct slo_target){NSEC_PER_SEC, 950});
     q.free_at = q.arrival = q.now + NSEC_PER_SEC;
-    queue_run(&q, 0.5, q.now + 2 * NSEC_PER_SEC);
-    ck_assert_double_eq(level(&q), 1);
-    queue_end(&q);
+    queue_run(0.5, q.now + 2 * NSEC_PER_SEC);
+    ck_assert_double_eq(level(), 1);
 }
-END_TEST
 
-START_TEST(any_clock_is_safe)
+TEST_LOOP(any_clock_is_safe, 4)
 {
-    struct slo s;
-    struct slo_watch w;
     struct rng rng;
     rng_init(&rng, 3, (uint64_t)_i);
-    slo_init(&s);
-    slo_set(&s, SLO_TOTAL, (struct slo_target){1000, 500});
-    slo_set(&s, CLASS_BULK, (struct slo_target){3600 * NSEC_PER_SEC, 999});
-    slo_watch_init(&w, &s, START);
+    watch_target(SLO_TOTAL, 1000, 500);
+    slo_set(&slo, CLASS_BULK, (struct slo_target){3600 * NSEC_PER_SEC, 999});
     nsec_t now = START;
     uint64_t served = 0;
     for (unsigned i = 0; i < 200000; i++) {
@@ -569,9 +514,8 @@ START_TEST(any_clock_is_safe)
     ck_assert_uint_gt(served, 2000);
     ck_assert_uint_le(ctr_get(&w.level), SLO_PARTS);
 }
-END_TEST
 
-START_TEST(targets_are_read)
+TEST(targets_are_read)
 {
     static const char *const wrong[] = {"",
                                         "p95",
@@ -607,37 +551,5 @@ START_TEST(targets_are_read)
         ck_assert_ptr_null(slo_parse(reported[i], strlen(reported[i]), t));
         ck_assert_str_eq(slo_describe(t[SLO_TOTAL], to), reported[i]);
     }
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_msg(slo_parse(wrong[i], strlen(wrong[i]), t) != NULL, "'%s'", wrong[i]);
-    }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("slo");
-    TCase *tc = tcase_create("slo");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, nobody_is_refused_below_capacity, 0, 4);
-    tcase_add_loop_test(tc, overload_is_cut, 0, 10);
-    tcase_add_loop_test(tc, being_served_counts, 0, 6);
-    tcase_add_test(tc, patience_has_bounds);
-    tcase_add_test(tc, patience_is_kept);
-    tcase_add_test(tc, batches_are_refused_as_one);
-    tcase_add_test(tc, it_recovers_within_a_second);
-    tcase_add_test(tc, a_deferred_class_recovers_within_a_second);
-    tcase_add_loop_test(tc, who_has_gone_refuses_nobody, CLASS_WRITE, CLASS_COUNT);
-    tcase_add_loop_test(tc, the_level_ends_with_the_load, 0, 2);
-    tcase_add_test(tc, classes_go_in_order);
-    tcase_add_test(tc, a_pause_refuses_nobody);
-    tcase_add_test(tc, suspensions_refuse_nobody);
-    tcase_add_test(tc, late_small_requests_are_not_bulks_business);
-    tcase_add_test(tc, a_class_pays_for_its_own_target);
-    tcase_add_test(tc, many_addresses_are_told_apart);
-    tcase_add_test(tc, off_ends_it);
-    tcase_add_loop_test(tc, any_clock_is_safe, 0, 4);
-    tcase_add_test(tc, targets_are_read);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
+    expect_each(word, wrong, slo_parse(word, strlen(word), t) != NULL);
 }

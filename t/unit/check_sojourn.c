@@ -5,7 +5,7 @@
  */
 #include "base/sojourn.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define WALL (UINT64_C(1800000000) * NSEC_PER_SEC)
 #define US NSEC_PER_USEC
@@ -27,7 +27,7 @@ static const struct {
     {"the clock was set", NSEC_PER_SEC + 1, 5 * US, {false, 0, 5 * US, 5 * US}},
 };
 
-START_TEST(stages_are_told_apart)
+TEST_LOOP(stages_are_told_apart, ROWS(cases))
 {
     struct sojourn_times t = {.rx_wall =
                                   cases[_i].rx_ago != 0 ? WALL - cases[_i].rx_ago : 0,
@@ -40,25 +40,12 @@ START_TEST(stages_are_told_apart)
     ck_assert_uint_eq(s.loop, cases[_i].want.loop);
     ck_assert_uint_eq(s.total, cases[_i].want.total);
 }
-END_TEST
 
-START_TEST(clocks_that_run_backwards_are_not_believed)
+TEST(clocks_that_run_backwards_are_not_believed)
 {
     struct sojourn_times t = {
         .rx_wall = WALL + 1, .read_wall = WALL, .read_mono = 5, .ready_mono = 6};
     struct sojourn s = sojourn_of(&t);
     ck_assert(!s.has_kernel);
     ck_assert_uint_eq(s.kernel + s.loop + s.total, 0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("sojourn");
-    TCase *tc = tcase_create("sojourn");
-    tcase_add_loop_test(tc, stages_are_told_apart, 0, ROWS(cases));
-    tcase_add_test(tc, clocks_that_run_backwards_are_not_believed);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define CPUS 16
 #define WORKERS_MAX 16
@@ -52,7 +52,7 @@ pick_queue(unsigned napi, int cpu)
     return steer_pick(&steer, &hint, loads);
 }
 
-START_TEST(modes_have_names)
+TEST(modes_have_names)
 {
     for (unsigned i = 0; i < STEER_MODES; i++) {
         enum steer_mode mode;
@@ -63,9 +63,8 @@ START_TEST(modes_have_names)
     ck_assert(!steer_mode_parse("", &mode));
     ck_assert(!steer_mode_parse("cpus", &mode));
 }
-END_TEST
 
-START_TEST(each_in_turn)
+TEST(each_in_turn)
 {
     int cpus[] = {0, 1, 2};
     place(cpus, 3, STEER_RR);
@@ -74,9 +73,8 @@ START_TEST(each_in_turn)
     }
     ck_assert_uint_eq(ctr_get(&steer.local) + ctr_get(&steer.fallback), 0);
 }
-END_TEST
 
-START_TEST(the_worker_of_the_cpu)
+TEST(the_worker_of_the_cpu)
 {
     int cpus[] = {3, 9, 6};
     place(cpus, 3, STEER_CPU);
@@ -89,9 +87,8 @@ START_TEST(the_worker_of_the_cpu)
     ck_assert_uint_eq(pick(12), 1);
     ck_assert_uint_eq(ctr_get(&steer.local), 4);
 }
-END_TEST
 
-START_TEST(else_the_nearest)
+TEST(else_the_nearest)
 {
     int cpus[] = {0, 5, 8};
     place(cpus, 3, STEER_CPU);
@@ -101,10 +98,9 @@ START_TEST(else_the_nearest)
     ck_assert_uint_eq(ctr_get(&steer.near), 3);
     ck_assert_uint_eq(ctr_get(&steer.local), 0);
 }
-END_TEST
 
 /* Of equally near ones the one with fewer connections. */
-START_TEST(among_equals_the_emptier)
+TEST(among_equals_the_emptier)
 {
     int cpus[] = {0, 0, 1, 2};
     place(cpus, 4, STEER_CPU);
@@ -115,9 +111,8 @@ START_TEST(among_equals_the_emptier)
     atomic_store(&loads[2], 1);
     ck_assert_uint_eq(pick(3), 3);
 }
-END_TEST
 
-START_TEST(unknown_falls_back)
+TEST(unknown_falls_back)
 {
     int far[] = {0, 1};
     place(far, 2, STEER_CPU);
@@ -132,11 +127,10 @@ START_TEST(unknown_falls_back)
     pick(0);
     ck_assert_uint_eq(ctr_get(&steer.fallback), 1);
 }
-END_TEST
 
 /* Everything comes from one CPU: its worker keeps a quarter more than its share, then the one
  * beside it does, and the others have the rest. */
-START_TEST(a_pile_overflows)
+TEST(a_pile_overflows)
 {
     int cpus[] = {0, 1, 8, 9};
     place(cpus, 4, STEER_CPU);
@@ -153,11 +147,10 @@ START_TEST(a_pile_overflows)
     ck_assert_uint_ge(atomic_load(&loads[2]), 180);
     ck_assert_uint_ge(atomic_load(&loads[3]), 180);
 }
-END_TEST
 
 /* Wherever connections come from, and whoever leaves: who gets one has no more than a quarter
  * above the mean, and two. */
-START_TEST(nobody_gets_more_than_a_share)
+TEST_LOOP(nobody_gets_more_than_a_share, 48)
 {
     int cpus[] = {0, 1, 5, 8, 9, 15};
     struct rng rng;
@@ -182,9 +175,8 @@ START_TEST(nobody_gets_more_than_a_share)
     }
     ck_assert_uint_gt(ctr_get(&steer.local) + ctr_get(&steer.near), 0);
 }
-END_TEST
 
-START_TEST(few_connections_stay_near)
+TEST(few_connections_stay_near)
 {
     int cpus[] = {0, 1};
     place(cpus, 2, STEER_CPU);
@@ -201,10 +193,9 @@ START_TEST(few_connections_stay_near)
     ck_assert_uint_eq(pick(0), 0);
     ck_assert_uint_eq(ctr_get(&steer.overflow), 0);
 }
-END_TEST
 
 /* Where a connection would be better off; who is there already, or as near, stays. */
-START_TEST(home_is_nearer_and_has_room)
+TEST(home_is_nearer_and_has_room)
 {
     int cpus[] = {0, 1, 5, 8};
     place(cpus, 4, STEER_CPU);
@@ -224,9 +215,8 @@ START_TEST(home_is_nearer_and_has_room)
     place(unpinned, 2, STEER_CPU);
     ck_assert_int_eq(steer_home(&map, 0, 1, loads), -1);
 }
-END_TEST
 
-START_TEST(two_choices_even_out)
+TEST(two_choices_even_out)
 {
     int cpus[] = {-1, -1, -1, -1, -1, -1, -1, -1};
     place(cpus, 8, STEER_P2C);
@@ -234,16 +224,14 @@ START_TEST(two_choices_even_out)
         atomic_fetch_add(&loads[pick(-1)], 1);
     }
     for (unsigned i = 0; i < 8; i++) {
-        ck_assert_uint_ge(atomic_load(&loads[i]), 990);
-        ck_assert_uint_le(atomic_load(&loads[i]), 1010);
+        expect_between(atomic_load(&loads[i]), 990, 1010);
     }
     int alone[] = {-1};
     place(alone, 1, STEER_P2C);
     ck_assert_uint_eq(pick(-1), 0);
 }
-END_TEST
 
-START_TEST(a_queue_is_learned)
+TEST(a_queue_is_learned)
 {
     int cpus[] = {0, 1};
     place(cpus, 2, STEER_NAPI);
@@ -266,10 +254,9 @@ START_TEST(a_queue_is_learned)
     ck_assert_uint_eq(pick_queue(0, 1), 0);
     ck_assert_uint_eq(ctr_get(&steer.fallback), 1);
 }
-END_TEST
 
 /* More queues than there is room for: the oldest are forgotten, never the one in use. */
-START_TEST(queues_beyond_the_table)
+TEST(queues_beyond_the_table)
 {
     int cpus[] = {0, 1};
     place(cpus, 2, STEER_NAPI);
@@ -290,10 +277,9 @@ START_TEST(queues_beyond_the_table)
     ck_assert_uint_eq(ctr_get(&steer.unexpected), 1);
     ck_assert_uint_eq(steer.queue_count, 2);
 }
-END_TEST
 
 /* Workers that have no CPU get whole queues, in turn. */
-START_TEST(queues_of_unpinned_workers)
+TEST(queues_of_unpinned_workers)
 {
     int cpus[] = {-1, -1, -1};
     place(cpus, 3, STEER_NAPI);
@@ -310,9 +296,8 @@ START_TEST(queues_of_unpinned_workers)
     }
     ck_assert_uint_le(atomic_load(&loads[0]), 1300 / 3 * 5 / 4 + 3);
 }
-END_TEST
 
-START_TEST(the_kernels_choice_stays)
+TEST(the_kernels_choice_stays)
 {
     int cpus[] = {0, 1, 8};
     struct steer_hint hint = {.cpu = 1, .given = 2};
@@ -330,11 +315,10 @@ START_TEST(the_kernels_choice_stays)
     ck_assert_uint_ne(steer_pick(&steer, &hint, loads), 1);
     ck_assert_uint_eq(ctr_get(&steer.overflow), 1);
 }
-END_TEST
 
 /* The same seed, the same choices. */
 /* Shunned workers get nothing in any mode, the others share fairly, and it ends. */
-START_TEST(shunned_workers_are_passed_over)
+TEST_LOOP(shunned_workers_are_passed_over, 5)
 {
     static const int cpus[] = {0, 1, 4, 8, 12};
     static const enum steer_mode modes[] = {STEER_RR, STEER_P2C, STEER_CPU, STEER_NAPI,
@@ -352,8 +336,7 @@ START_TEST(shunned_workers_are_passed_over)
     }
     ck_assert_uint_eq(atomic_load(&loads[0]), 0);
     ck_assert_uint_eq(atomic_load(&loads[3]), 500);
-    ck_assert_uint_ge(atomic_load(&loads[1]), 20);
-    ck_assert_uint_le(atomic_load(&loads[1]), 130);
+    expect_between(atomic_load(&loads[1]), 20, 130);
     ck_assert_int_lt(steer_home(&map, 4, 8, loads), 0);
     ck_assert_int_ne(steer_home(&map, 1, 0, loads), 0);
     steer_map_exclude(&map, 0, false);
@@ -364,9 +347,8 @@ START_TEST(shunned_workers_are_passed_over)
     }
     ck_assert_uint_ge(atomic_load(&loads[0]), 10);
 }
-END_TEST
 
-START_TEST(chance_is_seeded)
+TEST(chance_is_seeded)
 {
     int cpus[] = {-1, -1, -1, -1, -1};
     unsigned first[50];
@@ -378,38 +360,4 @@ START_TEST(chance_is_seeded)
     for (unsigned i = 0; i < 50; i++) {
         ck_assert_uint_eq(pick(-1), first[i]);
     }
-}
-END_TEST
-
-static Suite *
-suite(void)
-{
-    Suite *s = suite_create("steer");
-    TCase *t = tcase_create("steer");
-    tcase_set_timeout(t, SUITE_TIMEOUT_S);
-    tcase_add_test(t, modes_have_names);
-    tcase_add_test(t, each_in_turn);
-    tcase_add_test(t, the_worker_of_the_cpu);
-    tcase_add_test(t, else_the_nearest);
-    tcase_add_test(t, among_equals_the_emptier);
-    tcase_add_test(t, unknown_falls_back);
-    tcase_add_test(t, a_pile_overflows);
-    tcase_add_loop_test(t, nobody_gets_more_than_a_share, 0, 48);
-    tcase_add_test(t, few_connections_stay_near);
-    tcase_add_test(t, home_is_nearer_and_has_room);
-    tcase_add_test(t, two_choices_even_out);
-    tcase_add_test(t, a_queue_is_learned);
-    tcase_add_test(t, queues_beyond_the_table);
-    tcase_add_test(t, queues_of_unpinned_workers);
-    tcase_add_test(t, the_kernels_choice_stays);
-    tcase_add_loop_test(t, shunned_workers_are_passed_over, 0, 5);
-    tcase_add_test(t, chance_is_seeded);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int
-main(void)
-{
-    return run_suite(suite());
 }

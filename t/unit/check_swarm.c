@@ -145,8 +145,7 @@ TEST(drift_is_the_slope)
         ck_assert(align_add(&a, &s));
     }
     ck_assert(align_estimate(&a, &e));
-    ck_assert_double_gt(e.drift, 49e-6);
-    ck_assert_double_lt(e.drift, 51e-6);
+    expect_between(e.drift, 49e-6, 51e-6);
     nsec_t there = align_convert(&e, 1099 * SEC);
     int64_t error = (int64_t)(there - 1106 * SEC - 99 * 50 * US);
     ck_assert_int_le(llabs((long long)error), 60 * (int64_t)US);

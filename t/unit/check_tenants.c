@@ -162,6 +162,16 @@ key_of(uint64_t peer)
     return (uint32_t)(peer ^ peer >> 32);
 }
 
+/* The requests of many over those of few, in rounds behind those that settle it. */
+static double
+ratio_behind(void (*run_rounds)(unsigned), unsigned settling, unsigned rounds)
+{
+    run_rounds(settling);
+    served[0] = served[1] = 0;
+    run_rounds(rounds);
+    return (double)served[0] / (double)served[1];
+}
+
 /* ---- time ------------------------------------------------------------------------------ */
 
 TEST(without_it_connections_count)
@@ -175,14 +185,8 @@ TEST(small_requests_of_many_connections_and_of_few)
 {
     be_fair(FAIR_PEER);
     open_all("get a\r\n", "get a\r\n");
-    run(100); /* until all that were ready at once are queued */
-    served[0] = served[1] = 0;
-    run(4000);
-    double ratio = (double)served[0] / (double)served[1];
-    ck_assert_double_gt(ratio, .97);
-    ck_assert_double_lt(ratio, 1.03);
-    ck_assert_double_gt(time_share(key_of(PEER_FEW)), .47);
-    ck_assert_double_lt(time_share(key_of(PEER_FEW)), .53);
+    expect_between(ratio_behind(run, 100, 4000), .97, 1.03);
+    expect_between(time_share(key_of(PEER_FEW)), .47, .53);
 }
 
 /* Whole and partial replies count by the time that they take. */
@@ -190,12 +194,7 @@ TEST(large_values_beside_large_values)
 {
     be_fair(FAIR_PEER);
     open_all("get big\r\n", "get big\r\n");
-    run(1000);
-    served[0] = served[1] = 0;
-    run(4000);
-    double ratio = (double)served[0] / (double)served[1];
-    ck_assert_double_gt(ratio, .95);
-    ck_assert_double_lt(ratio, 1.05);
+    expect_between(ratio_behind(run, 1000, 4000), .95, 1.05);
 }
 
 TEST(one_tenant_waits_for_nobody)
@@ -224,12 +223,7 @@ TEST(prefixes_are_tenants)
 {
     be_fair(FAIR_PREFIX);
     open_all("get many:1\r\n", "get few:1\r\n");
-    run(100);
-    served[0] = served[1] = 0;
-    run(2000);
-    double ratio = (double)served[0] / (double)served[1];
-    ck_assert_double_gt(ratio, .97);
-    ck_assert_double_lt(ratio, 1.03);
+    expect_between(ratio_behind(run, 100, 2000), .97, 1.03);
     struct fair_report report;
     struct slice key = {"few:1", 5};
     uint64_t hash;
@@ -283,13 +277,8 @@ TEST(tokens_are_shared)
     be_fair(FAIR_PEER);
     limit_to(1000);
     open_all("get a\r\n", "get a\r\n");
-    run_limited(300);
-    served[0] = served[1] = 0;
-    run_limited(3000);
-    double ratio = (double)served[0] / (double)served[1];
+    expect_between(ratio_behind(run_limited, 300, 3000), .99, 1.01);
     ck_assert_uint_gt(served[1], 500);
-    ck_assert_double_gt(ratio, .99);
-    ck_assert_double_lt(ratio, 1.01);
 }
 
 TEST(tokens_without_it_go_by_connections)
@@ -310,9 +299,7 @@ TEST(pipelined_requests_wait_their_turn)
     struct fair_report many, few;
     ck_assert(fair_report_of(table(), fair_place(table(), key_of(PEER_MANY)), &many));
     ck_assert(fair_report_of(table(), fair_place(table(), key_of(PEER_FEW)), &few));
-    double ratio = (double)many.tokens / (double)few.tokens;
-    ck_assert_double_gt(ratio, .99);
-    ck_assert_double_lt(ratio, 1.01);
+    expect_between((double)many.tokens / (double)few.tokens, .99, 1.01);
 }
 
 TEST(classes_share_tokens)
@@ -320,10 +307,5 @@ TEST(classes_share_tokens)
     be_fair(FAIR_CLASS);
     limit_to(1000);
     open_all("get a\r\n", "delete b\r\n");
-    run_limited(300);
-    served[0] = served[1] = 0;
-    run_limited(3000);
-    double ratio = (double)served[0] / (double)served[1];
-    ck_assert_double_gt(ratio, .99);
-    ck_assert_double_lt(ratio, 1.01);
+    expect_between(ratio_behind(run_limited, 300, 3000), .99, 1.01);
 }

@@ -6,13 +6,13 @@
 #include "sock/udp_frame.h"
 #include "sock/guard.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define SECOND NSEC_PER_SEC
 
 /* ---- frames --------------------------------------------------------------------------- */
 
-START_TEST(header_is_big_endian)
+TEST(header_is_big_endian)
 {
     struct udp_frame frame;
     char *p = exact_copy("\x12\x34\xab\xcd\x00\x01\xff\xffx", 9);
@@ -22,19 +22,17 @@ START_TEST(header_is_big_endian)
     ck_assert_uint_eq(frame.total, 1);
     free(p);
 }
-END_TEST
 
 /* A header alone asks for nothing, and less is not one. */
-START_TEST(short_datagrams_are_no_frames)
+TEST_LOOP(short_datagrams_are_no_frames, UDP_FRAME_HEADER_BYTES + 1)
 {
     struct udp_frame frame;
     char *p = exact_copy("\0\0\0\0\0\1\0\0", (size_t)_i);
     ck_assert(!udp_frame_decode(p, (size_t)_i, &frame));
     free(p);
 }
-END_TEST
 
-START_TEST(written_header_is_read_back)
+TEST(written_header_is_read_back)
 {
     static const uint16_t values[] = {0, 1, 255, 256, 0x7fff, 0x8000, 65535};
     for (int i = 0; i < ROWS(values); i++) {
@@ -50,7 +48,6 @@ START_TEST(written_header_is_read_back)
         }
     }
 }
-END_TEST
 
 static const struct {
     size_t bytes;
@@ -67,17 +64,15 @@ static const struct {
     {(size_t)65535 * 1392 - 1392, 65534},
 };
 
-START_TEST(reply_is_cut_into_full_datagrams)
+TEST_LOOP(reply_is_cut_into_full_datagrams, ROWS(totals))
 {
     ck_assert_uint_eq(udp_frame_total(totals[_i].bytes), totals[_i].total);
 }
-END_TEST
 
-START_TEST(reply_that_cannot_be_counted_is_a_bug)
+TEST_ABORTS(reply_that_cannot_be_counted_is_a_bug)
 {
     (void)udp_frame_total(UDP_FRAME_REPLY_MAX + 1);
 }
-END_TEST
 
 /* ---- the guard ------------------------------------------------------------------------ */
 
@@ -110,6 +105,8 @@ trust(const char *text)
     return is_good;
 }
 
+FIXTURE(set_up, NULL);
+
 static const char *const bad_nets[] = {
     "",
     "/",
@@ -129,14 +126,13 @@ static const char *const bad_nets[] = {
     "00000000000000000000000000000000000000000000000000000000000000000000000000000001",
 };
 
-START_TEST(what_is_no_network_is_refused)
+TEST_LOOP(what_is_no_network_is_refused, ROWS(bad_nets))
 {
     ck_assert_msg(!trust(bad_nets[_i]), "%s", bad_nets[_i]);
     ck_assert_uint_eq(conf.trusted_count, 0);
 }
-END_TEST
 
-START_TEST(loopback_is_trusted)
+TEST(loopback_is_trusted)
 {
     struct ip loopback6 = {{[15] = 1}};
     struct ip other6 = {{[15] = 2}};
@@ -149,9 +145,8 @@ START_TEST(loopback_is_trusted)
     ck_assert(!guard_is_trusted(&conf, other6.bytes));
     ck_assert(!guard_is_trusted(&conf, any.bytes));
 }
-END_TEST
 
-START_TEST(networks_are_trusted_to_the_bit)
+TEST(networks_are_trusted_to_the_bit)
 {
     struct ip in6 = {{0x20, 0x01, 0x0d, 0xb8, 0x7f}};
     struct ip out6 = {{0x20, 0x01, 0x0d, 0xb8, 0x80}};
@@ -175,9 +170,8 @@ START_TEST(networks_are_trusted_to_the_bit)
     ck_assert(guard_is_trusted(&conf, out6.bytes));
     ck_assert(!trust("::/0"));
 }
-END_TEST
 
-START_TEST(whoever_pays_nothing_over_is_always_admitted)
+TEST(whoever_pays_nothing_over_is_always_admitted)
 {
     struct ip a = v4(1, 2, 3, 4);
     for (int i = 0; i < 100000; i++) {
@@ -185,10 +179,9 @@ START_TEST(whoever_pays_nothing_over_is_always_admitted)
         guard_charge(&guard, a.bytes, 0, SECOND);
     }
 }
-END_TEST
 
 /* In any interval of T seconds: burst + rate x T, and the one reply that overdraws. */
-START_TEST(allowance_is_bounded)
+TEST(allowance_is_bounded)
 {
     struct ip a = v4(1, 2, 3, 4);
     uint64_t sent = 0;
@@ -200,12 +193,10 @@ START_TEST(allowance_is_bounded)
         }
     }
     uint64_t least = 10 * GUARD_RATE_BYTES;
-    ck_assert_uint_ge(sent, least);
-    ck_assert_uint_le(sent, least + GUARD_BURST_BYTES + 20 * 1400);
+    expect_between(sent, least, least + GUARD_BURST_BYTES + 20 * 1400);
 }
-END_TEST
 
-START_TEST(sources_have_an_allowance_each)
+TEST(sources_have_an_allowance_each)
 {
     struct ip a = v4(1, 2, 3, 4);
     guard_charge(&guard, a.bytes, 10 * GUARD_BURST_BYTES, SECOND);
@@ -217,40 +208,12 @@ START_TEST(sources_have_an_allowance_each)
     ck_assert_uint_ge(others, 195); /* some may collide */
     ck_assert(guard_admits(&guard, a.bytes, 20 * SECOND));
 }
-END_TEST
 
 /* A /64 is one source: its owner can send from any address in it. */
-START_TEST(v6_network_is_one_source)
+TEST(v6_network_is_one_source)
 {
     struct ip a = {{0x20, 0x01, [15] = 1}};
     struct ip b = {{0x20, 0x01, [15] = 99}};
     guard_charge(&guard, a.bytes, 10 * GUARD_BURST_BYTES, SECOND);
     ck_assert(!guard_admits(&guard, b.bytes, SECOND));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("udp");
-    TCase *tc = tcase_create("frame");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, header_is_big_endian);
-    tcase_add_loop_test(tc, short_datagrams_are_no_frames, 0, UDP_FRAME_HEADER_BYTES + 1);
-    tcase_add_test(tc, written_header_is_read_back);
-    tcase_add_loop_test(tc, reply_is_cut_into_full_datagrams, 0, ROWS(totals));
-    tcase_add_test_raise_signal(tc, reply_that_cannot_be_counted_is_a_bug, SIGABRT);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("guard");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_loop_test(tc, what_is_no_network_is_refused, 0, ROWS(bad_nets));
-    tcase_add_test(tc, loopback_is_trusted);
-    tcase_add_test(tc, networks_are_trusted_to_the_bit);
-    tcase_add_test(tc, whoever_pays_nothing_over_is_always_admitted);
-    tcase_add_test(tc, allowance_is_bounded);
-    tcase_add_test(tc, sources_have_an_allowance_each);
-    tcase_add_test(tc, v6_network_is_one_source);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -144,6 +144,17 @@ text_expand(struct text *t, const char *pattern)
     }
 }
 
+/* A number, both ends included. */
+#define expect_between(value, least, most)                                               \
+    expect_between_((double)(value), (double)(least), (double)(most), #value)
+
+static inline void
+expect_between_(double value, double least, double most, const char *what)
+{
+    ck_assert_msg(value >= least && value <= most, "%s is %.9g, not %.9g to %.9g", what,
+                  value, least, most);
+}
+
 #define SCRATCH_PATH 128
 
 /* For mkstemp and mkdtemp: a name where the files of tests go. */

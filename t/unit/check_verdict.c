@@ -362,8 +362,7 @@ TEST(test_until)
         }
         look(s, &t, ++looks * 50);
     }
-    ck_assert_uint_ge(looks, 25);
-    ck_assert_uint_le(looks, 150);
+    expect_between(looks, 25, 150);
     ck_assert_double_le(until_width(s, .99), 0.05);
 }
 

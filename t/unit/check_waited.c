@@ -5,7 +5,7 @@
  */
 #include "core/arrival.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "core/core.h"
 
 #define US NSEC_PER_USEC
@@ -45,7 +45,7 @@ static const struct {
     {"get a\r\nget b\r\n", 70, 60, 20, 320, 900, false, false, false, false, 70, 0},
 };
 
-START_TEST(waited_since)
+TEST_LOOP(waited_since, ROWS(rows))
 {
     const char *bytes = rows[_i].bytes;
     struct pass pass = {.woke_at = NOW - rows[_i].woke * US,
@@ -68,9 +68,8 @@ START_TEST(waited_since)
     ck_assert_uint_eq(a.empty_at, NOW - (unsigned)rows[_i].empty_at * US);
     expect(!a.was_blocked && a.has_rest == rows[_i].has_rest);
 }
-END_TEST
 
-START_TEST(unmeasured_is_not_known)
+TEST(unmeasured_is_not_known)
 {
     struct pass pass = {.woke_at = NOW};
     struct arrival a = {.since = 1, .was_blocked = true};
@@ -80,9 +79,8 @@ START_TEST(unmeasured_is_not_known)
     arrival_note_empty(&a, &pass);
     expect(!a.has_rest && a.empty_at == NOW + US);
 }
-END_TEST
 
-START_TEST(a_message_has_waited_in_all)
+TEST(a_message_has_waited_in_all)
 {
     struct sojourn_times times = {.rx_wall = WALL - 90 * US,
                                   .read_wall = WALL,
@@ -92,7 +90,6 @@ START_TEST(a_message_has_waited_in_all)
     times.rx_wall = 0;
     ck_assert_uint_eq(arrival_of(&times), NOW - 30 * US);
 }
-END_TEST
 
 /* ---- what an SLO makes of it ------------------------------------------------------------ */
 
@@ -152,7 +149,7 @@ serve_streams(struct stream *streams, struct slo_watch *slo, nsec_t *now, nsec_t
 /* Clients that send on without waiting for replies, more than can be served: what is last at each
  * socket is fresh at any time, and yet the target is kept but for a fourth. Without the age of the
  * oldest the waits grow to 17 ms. */
-START_TEST(a_queue_behind_fresh_stamps_is_seen)
+TEST(a_queue_behind_fresh_stamps_is_seen)
 {
     static struct stream streams[STREAMS];
     struct slo slo;
@@ -173,19 +170,4 @@ START_TEST(a_queue_behind_fresh_stamps_is_seen)
     ck_assert_uint_le(hist_quantile(waits, 0.99), TARGET * 5 / 4);
     ck_assert_uint_gt(hist_count(waits) * SERVICE, NSEC_PER_SEC / 2 * 8 / 10);
     hist_destroy(&waits);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("arrival");
-    TCase *tc = tcase_create("arrival");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, waited_since, 0, ROWS(rows));
-    tcase_add_test(tc, unmeasured_is_not_known);
-    tcase_add_test(tc, a_message_has_waited_in_all);
-    tcase_add_test(tc, a_queue_behind_fresh_stamps_is_seen);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

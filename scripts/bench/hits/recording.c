@@ -99,7 +99,8 @@ draw_key(struct maker *m, uint32_t i, bool *is_aside)
         *is_aside = true;
         return m->records + m->looped++ % (TENANT_KEYS * m->records);
     }
-    uint32_t key = (uint32_t)popularity_key(&m->popularity, &m->rng);
+    uint64_t rank = popularity_rank(&m->popularity, &m->rng);
+    uint32_t key = (uint32_t)popularity_key_of(&m->popularity, rank);
     return special == SHIFT && i >= m->r->counted_from ? m->records + key : key;
 }
 
