@@ -51,6 +51,7 @@ asks_only(const struct options *o)
 static enum exit_status
 answer(const struct options *o)
 {
+    signal(SIGPIPE, SIG_DFL); /* its reader may go before the end, as head does */
     if (o->help != HELP_NONE) {
         return print_help(o);
     }

@@ -73,6 +73,10 @@ for my $at_end ("--hgrm=$dir/none/x", "--plot=$0/none", '--plot=', '--hgrm=') {
     is($gone->{out}, "2\n", 'a report that nobody reads');
     like($gone->{err}, qr/^mcload: cannot write the report: Broken pipe$/m, '... is an error');
     ok(json_of("$dir/gone.json"), '... and the JSON is whole');
+    my @unread = ($^X, '-e', 'pipe my $r, my $w; open STDOUT, ">&", $w; close $r; exec @ARGV', $program);
+    for my $question ('--help', '--workload=help') {
+        is(run_program({command => [@unread, $question]})->{err}, '', "$question: a reader that goes early");
+    }
 }
 SKIP: {
     skip 'no /dev/full', 1 if !-c '/dev/full';

@@ -153,6 +153,8 @@ is($run->{json}{'totals.unanswered'} + $run->{json}{'totals.unsent'},
 for my $case (
     ['values that are too long', 'do not fit', '-V', 70000],
     ['another protocol', 'ascii, meta and binary', '--protocol=redis'],
+    ['binary gets of several keys', 'one request in ascii only', '--protocol=binary', '-G', 2],
+    ['meta gets of several keys', 'one request in ascii only', '--protocol=meta', '-G', 'uniform:1,2'],
     ['a password', 'no authentication', '-U', 'a', '-P', 'b'],
 ) {
     my ($name, $message, @args) = @$case;

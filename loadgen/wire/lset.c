@@ -115,6 +115,26 @@ connect_or_say(struct lset *s, struct lconn *c, char *err, size_t err_len)
     return err;
 }
 
+/* Why requests to a server of datagrams cannot be that; NULL: they can. */
+static const char *
+wrong_in_datagrams(const struct lconn *c, const struct codec *codec)
+{
+    if (!codec->has_datagrams || c->auth != NULL) {
+        return "datagrams carry ascii, meta and binary only, and no authentication";
+    }
+    if (c->keys_max > 1 && !codec->lists_keys) {
+        return "a get of several keys is one request in ascii only, and a datagram "
+               "carries one "
+               "(--protocol=ascii, or one key each: --getcount=1, no scan)";
+    }
+    if (c->request_max > DGRAM_REQUEST_MAX) {
+        return c->trace_buffer != NULL
+                   ? "a trace is not sent in datagrams, which values may not fit into"
+                   : "values do not fit into datagrams";
+    }
+    return NULL;
+}
+
 static const char *
 open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
           size_t err_len)
@@ -126,20 +146,9 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
     struct lconn *c = &s->conns[s->count];
     lconn_init(c, &conf);
     s->count++;
-    if (c->is_framed && c->request_max > DGRAM_REQUEST_MAX) {
-        snprintf(
-            err, err_len,
-            conf.workload->trace_buffer != NULL
-                ? "%s: a trace is not sent in datagrams, which values may not fit into"
-                : "%s: values do not fit into datagrams",
-            t->name);
-        return err;
-    }
-    if (c->is_framed && (c->auth != NULL || !s->conf.codec->has_datagrams)) {
-        snprintf(err, err_len,
-                 "%s: datagrams carry ascii, meta and binary only, and no "
-                 "authentication",
-                 t->name);
+    const char *wrong = c->is_framed ? wrong_in_datagrams(c, conf.codec) : NULL;
+    if (wrong != NULL) {
+        snprintf(err, err_len, "%s: %s", t->name, wrong);
         return err;
     }
     return connect_or_say(s, c, err, err_len);

@@ -185,7 +185,11 @@ static const struct form forms[] = {
     {"bursty", 0, {FORM_NONE}, make_mmpp, 0, "bursty takes no parameter"},
 };
 /* clang-format on */
-static const struct form_table laws = FORM_TABLE(forms, ',', "unknown law of gaps");
+static const struct form_table laws =
+    FORM_TABLE(forms, ',',
+               "gaps are exponential, fixed, uniform, normal, lognormal, weibull, "
+               "pareto, gev, fb_ia, gamma, "
+               "h2, mmpp, bursty, gaps:FILE or times:FILE");
 
 /* Time stamps become the gaps between them. The way from the last back to the first is not
  * in the trace: it takes a gap of the mean. */

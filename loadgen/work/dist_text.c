@@ -125,7 +125,12 @@ static const struct form forms[] = {
      "bimodal takes SHARE,SIZE,SIZE: the share of the first, and both"},
 };
 /* clang-format on */
-static const struct form_table laws = FORM_TABLE(forms, ',', "unknown distribution");
+static const struct form_table laws =
+    FORM_TABLE(forms, ',',
+               "a distribution is a number, fixed, uniform, normal, exponential, "
+               "lognormal, lognormal_mean, "
+               "pareto, weibull, gev, bimodal, fb_key, fb_value, fb_ia, discrete, "
+               "percentiles, mix or file:FILE");
 
 /* ---- tables --------------------------------------------------------------------------- */
 

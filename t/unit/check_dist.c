@@ -297,3 +297,9 @@ TEST(test_bad_texts)
         dist_fini(&d);
     }
 }
+
+TEST(test_another_name_says_which_there_are)
+{
+    struct dist d;
+    ck_assert_ptr_nonnull(strstr(dist_parse(&d, "2m"), "a number, fixed, uniform"));
+}

@@ -7,6 +7,8 @@
 #include "loadgen/wire/lconn.h"
 #include "check_main.h"
 
+#include "base/rng.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -269,6 +271,93 @@ TEST(test_lines_at_the_place_of_the_last)
         ck_assert_int_eq(done.outcome, REPLY_GOOD);
         ck_assert_uint_eq(done.hits, 3);
         ck_assert_uint_eq(conn.count, 0);
+    }
+}
+
+/* ---- any reply, cut anywhere ------------------------------------------------------------- */
+
+/* What a reply comes to, with what follows from it. */
+struct sum {
+    struct reply_done done;
+    struct followup next[DEPTH * 3];
+    unsigned count;
+};
+
+static struct sum
+read_in_parts(const char *bytes, size_t len, size_t part, enum request_then then)
+{
+    uint64_t keys[] = {1, 2, 3};
+    struct request request = {.verb = CODEC_GET, .keys = keys, .count = 3, .then = then};
+    struct sum sum = {.done = {.outcome = REPLY_MORE}};
+    char copy[256]; /* of each part, so that what lies behind it is not read */
+    lconn_push(&conn, &workload, &request);
+    flush(1);
+    ck_assert_int_gt(recv(peer, copy, sizeof copy, MSG_DONTWAIT), 0);
+    for (size_t at = 0; at < len && sum.done.outcome == REPLY_MORE; at += part) {
+        size_t n = len - at < part ? len - at : part;
+        lconn_parse(&conn, &workload, memcpy(copy + sizeof copy - n, bytes + at, n), n,
+                    &sum.done);
+    }
+    while (conn.followups.count > 0) {
+        sum.next[sum.count++] = conn.followups.ring[conn.followups.head];
+        followups_pop(&conn.followups);
+    }
+    struct request_op op;
+    if (sum.done.outcome == REPLY_MORE || sum.done.outcome == REPLY_BROKEN) {
+        ck_assert(lconn_take_op(&conn, &op));
+        sum.done = (struct reply_done){.outcome = sum.done.outcome};
+    }
+    reply_reset(&conn.reply);
+    return sum;
+}
+
+/* Values and ends, in any order, now and then with a byte that does not belong there. */
+static size_t
+draw_reply(struct rng *rng, char *reply)
+{
+    static const char *const parts[] = {
+        "VALUE k0001 0 4\r\nVALU\r\n",    "VALUE k0002 0 4\r\nabcd\r\n",
+        "VALUE k0003 0 4\r\nEND\r\r\n",   "VALUE k0003 7 12\r\nVALUE k0003 \r\n",
+        "VALUE k0001 0 0\r\n\r\n",        "VALUE k0002 0 1 99\r\nx\r\n",
+        "SERVER_ERROR out of memory\r\n", "END\r\n"};
+    size_t len = 0;
+    for (uint64_t i = rng_below(rng, 5); i > 0; i--) {
+        uint64_t part = rng_below(rng, sizeof parts / sizeof parts[0] - 1);
+        len = (size_t)(stpcpy(reply + len, parts[part]) - reply);
+    }
+    len = (size_t)(stpcpy(reply + len, "END\r\n") - reply);
+    if (rng_below(rng, 4) == 0) {
+        static const char bytes[] = "\r\n 0VEk";
+        reply[rng_below(rng, len)] = bytes[rng_below(rng, sizeof bytes - 1)];
+    }
+    return len;
+}
+
+static bool
+is_same_sum(const struct sum *a, const struct sum *b)
+{
+    return a->done.outcome == b->done.outcome && a->done.hits == b->done.hits &&
+           a->done.value_bytes == b->done.value_bytes && a->count == b->count &&
+           memcmp(a->next, b->next, a->count * sizeof a->next[0]) == 0;
+}
+
+TEST(test_any_reply_cut_anywhere)
+{
+    struct rng rng;
+    char reply[256];
+    rng_init(&rng, 1, 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        enum request_then then = i % 2 == 0 ? THEN_NOTHING : THEN_SET;
+        workload.conf.fills = i % 4 < 2;
+        size_t len = draw_reply(&rng, reply);
+        struct sum by_bytes = read_in_parts(reply, len, 1, then);
+        struct sum whole = read_in_parts(reply, len, len, then);
+        struct sum cut = read_in_parts(reply, len, 1 + rng_below(&rng, len), then);
+        const struct sum *others[] = {&whole, &cut};
+        for (unsigned k = 0; k < 2; k++) {
+            ck_assert_msg(is_same_sum(&by_bytes, others[k]), "%u, %u: %.*s", i, k,
+                          (int)len, reply);
+        }
     }
 }
 
