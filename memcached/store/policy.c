@@ -403,15 +403,14 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
     *cold = (struct pull_rule){.moves_active = true, .bytes_max = warm->bytes_max};
 }
 
-/* The lock is given back after each few entries: a request waits for those at most. */
+/* The lock is given back after each entry: a request waits for one at most. */
 static unsigned
 pull_many(struct store *s, unsigned class_id, enum store_list list,
           const struct pull_rule *ask, unsigned moves, uint32_t now)
 {
     unsigned moved = 0;
 
-    while (moved < moves &&
-           lru_pull(s, class_id, list, ask, NULL, LRU_TAIL_TRIES, now) > PULL_BUSY) {
+    while (moved < moves && lru_pull(s, class_id, list, ask, NULL, 1, now) > PULL_BUSY) {
         moved++;
     }
     return moved;
