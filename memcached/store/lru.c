@@ -570,6 +570,7 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
     struct item *removed = NULL;
     struct item *prev;
     unsigned kept = bypass != NULL && bypass->left > 0 ? bypass->owners : 0;
+    unsigned passes = LRU_PASSES_A_PULL;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     list = ask->picks ? policy_pick(c) : list;
@@ -583,7 +584,7 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
         }
         if (unlikely(action == ACTION_PASS)) {
             to_head(s, c, it);
-            tries = --bypass->left > 0 ? tries : 0;
+            tries = --bypass->left > 0 && --passes > 0 ? tries : 0;
         } else {
             pull = pull_one(s, c, it, ask, kept, now, &removed);
             tries--;

@@ -23,7 +23,8 @@
 
 #define LRU_TAIL_TRIES 5 /* tail entries looked at for a victim */
 #define LRU_ATTEMPTS 10  /* to find room for a chunk */
-#define LRU_PASSES 256u  /* entries of owners that keep theirs: then these give, too */
+#define LRU_PASSES 512u  /* entries of owners that keep theirs: then these give, too */
+#define LRU_PASSES_A_PULL 128u /* then another list is tried */
 #define LRU_ROUNDS                                                                       \
     32u /* beside a page on its way, before a chunk of it is taken back; two for an item */
 #define LRU_LOST_ONE_IN 4u /* by their hash */

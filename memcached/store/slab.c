@@ -459,12 +459,15 @@ take_locked(struct slab *sl, struct slab_class *c)
 {
     struct item *it;
 
-    while ((it = pop_free(sl, c)) != NULL && is_leaving(sl, it) && !sl->move.gives_back) {
+    while ((it = pop_free(sl, c)) != NULL && is_leaving(sl, it)) {
+        if (sl->move.gives_back) {
+            sl->move.gives_back = false;
+            break;
+        }
         put_out(sl, it);
         sl->move.inline_reclaim++;
     }
     if (it != NULL) {
-        sl->move.gives_back &= !is_leaving(sl, it);
         return it;
     }
     if (c->fresh_count == 0 && !cut_page(c)) {
