@@ -562,13 +562,15 @@ pull_one(struct store *s, struct lru_class *c, struct item *it,
 
 enum pull
 lru_pull(struct store *s, unsigned class_id, enum store_list list,
-         const struct pull_rule *ask, unsigned kept, unsigned tries, uint32_t now)
+         const struct pull_rule *ask, struct pull_bypass *bypass, unsigned tries,
+         uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[class_id];
     enum pull result = PULL_NOTHING;
     struct item *removed = NULL;
     struct item *prev;
-    unsigned passes = LRU_PASSES;
+    unsigned kept = bypass != NULL && bypass->left > 0 ? bypass->owners : 0;
+    unsigned passes = LRU_PASSES_A_PULL;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     list = ask->picks ? policy_pick(c) : list;
@@ -582,7 +584,7 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
         }
         if (unlikely(action == ACTION_PASS)) {
             to_head(s, c, it);
-            tries = passes-- > 0 ? tries : 0;
+            tries = --bypass->left > 0 && --passes > 0 ? tries : 0;
         } else {
             pull = pull_one(s, c, it, ask, kept, now, &removed);
             tries--;
@@ -605,28 +607,31 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
                uint32_t now)
 {
     static const struct pull_rule dead_only;
+    struct pull_bypass bypass = {.left = LRU_PASSES};
     void *chunk = NULL;
     uint32_t rounds = 0;
     unsigned attempt = 1;
 
     while (attempt <= LRU_ATTEMPTS) {
         if (lru_policy(&s->lru) == STORE_LRU_FLAT) {
-            (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, 0, LRU_TAIL_TRIES,
+            (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, NULL, LRU_TAIL_TRIES,
                            now);
         }
         chunk = slab_take(&s->slab, class_id, requested);
         if (likely(chunk != NULL)) {
             break;
         }
-        enum pull pull = policy_make_room(s, victims, attempt, now);
+        enum pull pull = policy_make_room(s, victims, attempt, &bypass, now);
         if (pull == PULL_NOTHING) {
             break;
         }
         rounds++;
         /* The oldest page is the first to change its class, and the oldest items are the first
          * to go: what they leave behind on that page is no room, but the attempt did not fail
-         * either. Two rounds an item: to COLD, and out. */
-        attempt += pull <= PULL_BUSY || rounds > 2 * slab_losing(&s->slab, class_id);
+         * either. Two rounds an item: to COLD, and out. A page may be full of them. */
+        bool is_late = rounds >= LRU_ROUNDS;
+        attempt +=
+            !slab_is_losing(&s->slab, class_id, is_late) || is_late || pull <= PULL_BUSY;
     }
     if (unlikely(rounds > 0)) {
         atomic_fetch_add_explicit(&s->lru.classes[victims].direct_reclaims, rounds,
@@ -638,7 +643,10 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
 bool
 lru_evict(struct store *s, unsigned class_id, uint32_t now)
 {
-    return s->conf.can_evict && policy_make_room(s, class_id, 1, now) > PULL_BUSY;
+    struct pull_bypass bypass = {.left = LRU_PASSES};
+
+    return s->conf.can_evict &&
+           policy_make_room(s, class_id, 1, &bypass, now) > PULL_BUSY;
 }
 
 void

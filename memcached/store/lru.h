@@ -23,8 +23,10 @@
 
 #define LRU_TAIL_TRIES 5 /* tail entries looked at for a victim */
 #define LRU_ATTEMPTS 10  /* to find room for a chunk */
-#define LRU_PASSES                                                                       \
-    128 /* entries of owners that keep theirs, before the search is given up */
+#define LRU_PASSES 512u  /* entries of owners that keep theirs: then these give, too */
+#define LRU_PASSES_A_PULL 128u /* then another list is tried */
+#define LRU_ROUNDS                                                                       \
+    32u /* beside a page on its way, before a chunk of it is taken back; two for an item */
 #define LRU_LOST_ONE_IN 4u /* by their hash */
 
 /* Rows: name. They begin at 0 and go back there at a reset; struct store_class_stats and
@@ -73,6 +75,12 @@ struct pull_rule {
     bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
     uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
     double idle_max;
+};
+
+/* Whose items a search for room passes over, and how many of them at most: then none. */
+struct pull_bypass {
+    unsigned owners; /* a bit each */
+    unsigned left;
 };
 
 /* The place in a list that is looked at piece by piece. Taking that item out moves the
@@ -178,13 +186,14 @@ void lru_move_locked(struct store *s, struct item *it, enum store_list to);
 void lru_remove_locked(struct store *s, struct item *it, uint64_t hash);
 
 /* Removes dead items from the tail of a list, up to the first live one, with which it does as the
- * policy says to this rule; items of the owners of `kept` do not leave, but make way to the next.
+ * policy says to this rule; items that are to be passed over (NULL: none) make way to the next.
  * Looks at up to `tries` entries, beside what makes way. One stripe may be held. */
 enum pull lru_pull(struct store *s, unsigned class_id, enum store_list list,
-                   const struct pull_rule *ask, unsigned kept, unsigned tries,
-                   uint32_t now);
+                   const struct pull_rule *ask, struct pull_bypass *bypass,
+                   unsigned tries, uint32_t now);
 /* A chunk of class `class_id`, freeing expired items of the lists of `victims`, and then those that the
- * policy says, if need be; NULL when there is no room. One stripe may be held. */
+ * policy says, if need be; NULL when there is no room. How many entries it looks at has a bound, whatever
+ * is reserved and whichever page is on its way. One stripe may be held. */
 void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,
                      unsigned victims, uint32_t now);
 /* Makes room without a need of its own: dead items of the tail or one live one go, or one goes

@@ -9,7 +9,6 @@
 #define WARM_SLACK 4u
 #define S3FIFO_HOT_PCT 5u
 #define S3FIFO_ROUNDS 32u /* entries that come round before one goes that was read, too */
-#define SHARE_ATTEMPTS 4u /* before an owner gives what is reserved for it */
 #define CAP_EVICTIONS 2u  /* of an owner above its ceiling for each item that it stores */
 
 const char *
@@ -243,18 +242,19 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
 
     /* What is read often makes way to WARM, for the next one in HOT. */
     for (unsigned tries = 0; tries < LRU_TAIL_TRIES; tries++) {
-        pull = lru_pull(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only, 0,
+        pull = lru_pull(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only, NULL,
                         LRU_TAIL_TRIES, now);
         if (pull != PULL_MOVED) {
             break;
         }
     }
     if (pull < PULL_COOLED) { /* there may be nothing else */
-        pull = lru_pull(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only, 0,
+        pull = lru_pull(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only, NULL,
                         LRU_TAIL_TRIES, now);
     }
     if (pull < PULL_COOLED) {
-        pull = lru_pull(s, class_id, STORE_LIST_TEMP, &dead_only, 0, LRU_TAIL_TRIES, now);
+        pull =
+            lru_pull(s, class_id, STORE_LIST_TEMP, &dead_only, NULL, LRU_TAIL_TRIES, now);
     }
     return pull;
 }
@@ -269,8 +269,8 @@ policy_pick(const struct lru_class *c)
 /* Where all that has come round was read, one goes that was, too: the time that a set takes has a
  * bound. Last come lists that another policy has left, and what is dead in TEMP. */
 static enum pull
-make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, unsigned kept,
-                 uint32_t now)
+make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt,
+                 struct pull_bypass *bypass, uint32_t now)
 {
     static const struct pull_rule tail = {.picks = true, .evicts = true, .goes_on = true},
                                   unread = {.evicts = true, .goes_on = true},
@@ -286,13 +286,13 @@ make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, unsigned 
     enum pull best = PULL_NOTHING;
 
     if (likely(s->conf.can_evict)) {
-        best = lru_pull(s, class_id, STORE_LIST_HOT, &tail, kept, S3FIFO_ROUNDS, now);
+        best = lru_pull(s, class_id, STORE_LIST_HOT, &tail, bypass, S3FIFO_ROUNDS, now);
     }
     for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps) && best < PULL_RECLAIMED;
          i++) {
         const struct pull_rule *ask = s->conf.can_evict ? steps[i].ask : &dead_only;
         unsigned tries = ask->goes_on ? S3FIFO_ROUNDS : LRU_TAIL_TRIES * attempt;
-        enum pull pull = lru_pull(s, class_id, steps[i].list, ask, kept, tries, now);
+        enum pull pull = lru_pull(s, class_id, steps[i].list, ask, bypass, tries, now);
 
         best = pull > best ? pull : best;
     }
@@ -300,18 +300,19 @@ make_room_s3fifo(struct store *s, unsigned class_id, unsigned attempt, unsigned 
 }
 
 enum pull
-policy_make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
+policy_make_room(struct store *s, unsigned class_id, unsigned attempt,
+                 struct pull_bypass *bypass, uint32_t now)
 {
     struct pull_rule ask = {.evicts = s->conf.can_evict};
-    unsigned kept = attempt <= SHARE_ATTEMPTS ? shares_keep(s, class_id) : 0;
     enum pull pull, refill;
 
+    bypass->owners = bypass->left > 0 ? shares_keep(s, class_id) : 0;
     if (lru_policy(&s->lru) == STORE_LRU_S3FIFO) {
-        return make_room_s3fifo(s, class_id, attempt, kept, now);
+        return make_room_s3fifo(s, class_id, attempt, bypass, now);
     }
     /* Deeper each time, in case a few busy items sit at the tail. */
-    pull =
-        lru_pull(s, class_id, STORE_LIST_COLD, &ask, kept, LRU_TAIL_TRIES * attempt, now);
+    pull = lru_pull(s, class_id, STORE_LIST_COLD, &ask, bypass, LRU_TAIL_TRIES * attempt,
+                    now);
     if (pull > PULL_BUSY) {
         return pull;
     }
@@ -349,12 +350,13 @@ policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now)
 {
     static const struct pull_rule own = {.evicts = true, .goes_on = true, .caps = true};
     static const enum store_list lists[] = {STORE_LIST_HOT, STORE_LIST_COLD};
-    unsigned others = SHARES_EVERY & ~(1u << owner);
+    struct pull_bypass others = {SHARES_EVERY & ~(1u << owner), LRU_PASSES};
 
-    for (unsigned n = 0; n < CAP_EVICTIONS && shares_is_over(s, owner); n++) {
+    for (unsigned n = 0; n < CAP_EVICTIONS && others.left > 0 && shares_is_over(s, owner);
+         n++) {
         unsigned id = cap_next(s, class_id, owner, n, now);
-        for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-            if (lru_pull(s, id, lists[i], &own, others, S3FIFO_ROUNDS, now) >=
+        for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists) && others.left > 0; i++) {
+            if (lru_pull(s, id, lists[i], &own, &others, S3FIFO_ROUNDS, now) >=
                 PULL_RECLAIMED) {
                 break;
             }
@@ -401,15 +403,14 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
     *cold = (struct pull_rule){.moves_active = true, .bytes_max = warm->bytes_max};
 }
 
-/* The lock is given back after each few entries: a request waits for those at most. */
+/* The lock is given back after each entry: a request waits for one at most. */
 static unsigned
 pull_many(struct store *s, unsigned class_id, enum store_list list,
           const struct pull_rule *ask, unsigned moves, uint32_t now)
 {
     unsigned moved = 0;
 
-    while (moved < moves &&
-           lru_pull(s, class_id, list, ask, 0, LRU_TAIL_TRIES, now) > PULL_BUSY) {
+    while (moved < moves && lru_pull(s, class_id, list, ask, NULL, 1, now) > PULL_BUSY) {
         moved++;
     }
     return moved;

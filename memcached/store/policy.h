@@ -61,9 +61,10 @@ enum store_list policy_pick(const struct lru_class *c);
 enum action policy_judge(const struct store *s, const struct item *it,
                          const struct pull_rule *ask, unsigned kept, uint32_t now);
 /* The class is full: lets an item go, looking deeper with each attempt. PULL_NOTHING: there is no
- * point in trying again. One stripe may be held. */
+ * point in trying again. As long as *bypass lasts, owners keep what is reserved for them. One stripe may be
+ * held. */
 enum pull policy_make_room(struct store *s, unsigned class_id, unsigned attempt,
-                           uint32_t now);
+                           struct pull_bypass *bypass, uint32_t now);
 /* The owner stores in that class: lets some of its own go, if it has more than its ceiling.
  * One stripe may be held. */
 void policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now);

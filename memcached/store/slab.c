@@ -453,13 +453,17 @@ pop_free(const struct slab *sl, struct slab_class *c)
     return it;
 }
 
-/* Free chunks of the page on its way leave the list when they are met. */
+/* Free chunks of the page on its way leave the list when they are met, but for one that is wanted back. */
 static struct item *
 take_locked(struct slab *sl, struct slab_class *c)
 {
     struct item *it;
 
     while ((it = pop_free(sl, c)) != NULL && is_leaving(sl, it)) {
+        if (sl->move.gives_back) {
+            sl->move.gives_back = false;
+            break;
+        }
         put_out(sl, it);
         sl->move.inline_reclaim++;
     }
@@ -515,7 +519,7 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
     must(class_id >= 1 && class_id <= sl->class_count);
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     c->requested_bytes -= requested;
-    if (unlikely(is_leaving(sl, it))) {
+    if (unlikely(is_leaving(sl, it)) && !sl->move.gives_back) {
         put_out(sl, it);
     } else {
         item_set_layout(it, ITEM_FREE);
@@ -668,6 +672,7 @@ begin_locked(struct slab *sl, unsigned from, unsigned to)
     m->chunk_size = c->chunk_size;
     m->chunks = c->chunks_per_page;
     m->left = m->chunks;
+    m->gives_back = false;
     if (c->page_count == 1) {
         assign_classes(sl);
     }
@@ -706,18 +711,15 @@ slab_is_moving(struct slab *sl)
     return is_moving;
 }
 
-uint32_t
-slab_losing(struct slab *sl, unsigned class_id)
+bool
+slab_is_losing(struct slab *sl, unsigned class_id, bool wants_back)
 {
-    uint32_t chunks = 0;
-
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    if (sl->move.page != NULL && sl->move.from == class_id &&
-        own_pages(sl, class_id) > 0) {
-        chunks = sl->move.chunks;
-    }
+    bool is_losing =
+        sl->move.page != NULL && sl->move.from == class_id && own_pages(sl, class_id) > 0;
+    sl->move.gives_back |= is_losing && wants_back;
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    return chunks;
+    return is_losing;
 }
 
 void

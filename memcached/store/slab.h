@@ -47,6 +47,7 @@ struct slab_move {
     unsigned from, to;
     uint32_t chunk_size, chunks;
     uint32_t left;           /* chunks that are not out yet */
+    bool gives_back;         /* a chunk: the next one that would be out */
     uint64_t serial;         /* of this move, or else of the last one */
     uint64_t inline_reclaim; /* free chunks that an allocation met; a counter */
 };
@@ -110,8 +111,9 @@ bool slab_has_reached_limit(struct slab *sl);
 
 /* Takes the oldest page of *from (-1: some class but `to` that has two, returned in *from). */
 must_check enum store_move_status slab_move_begin(struct slab *sl, int *from, int to);
-/* Chunks of the page of this class that is on its way; 0: none is. */
-uint32_t slab_losing(struct slab *sl, unsigned class_id);
+/* Whether a page of this class, not its last one, is on its way. If one `wants_back` a chunk of it, the next
+ * that becomes free is not out, but free. */
+bool slab_is_losing(struct slab *sl, unsigned class_id, bool wants_back);
 /* With the lock held: chunk `i` of the page leaves the free list. */
 void slab_move_detach(struct slab *sl, uint32_t i);
 /* Hands the page over when all its chunks are out. False when they are not. */

@@ -315,7 +315,7 @@ TEST(what_is_left_of_a_class_says_nothing)
     store_set_automove(s, &automove);
     move(SIZE_112, SIZE_128);
     ck_assert_int_eq(store_move_page(s, SIZE_112, SIZE_128), STORE_MOVE_OK);
-    ck_assert_uint_eq(slab_losing(&s->slab, SIZE_112), 0); /* it gets no chunk any more */
+    ck_assert(!slab_is_losing(&s->slab, SIZE_112, false)); /* it gets no chunk any more */
     (void)store_automove_step(s, NOW + 1);
     ck_assert(!s->automover.worth.has_last);
     while (store_move_step(s, 100, NOW) != STORE_MOVE_IDLE) {

@@ -166,6 +166,39 @@ TEST_LOOP(stores_find_room_beside_the_page, 2)
     ck_assert_uint_eq(count_big(PER_PAGE + 2, 3 * PER_PAGE + 2), 2 * PER_PAGE);
 }
 
+/* However many of them there are, one store lets few go. */
+TEST_LOOP(a_store_beside_a_full_page_has_a_bound, 3)
+{
+    enum { LENGTH = 64, STORES = 200 };
+
+    conf.lru = (struct store_lru_conf){
+        .policy = (enum store_lru_policy)_i, .hot_pct = 20, .warm_pct = 40};
+    conf.keeps_pages_when_full = true;
+    reopen_with(3);
+    unsigned class_id = 0, filled = 0;
+    uint64_t rounds = 0;
+
+    while (totals_of(s).evictions == 0) {
+        expect_ok(put_sized(s, numbered("small", filled++), LENGTH, STORE_NEVER, NOW));
+    }
+    struct item *it = hold(numbered("small", filled - 1), NOW);
+    class_id = item_class(it);
+    store_release(s, it);
+    ck_assert_int_eq(store_move_page(s, (int)class_id, 0), STORE_MOVE_OK);
+    for (unsigned i = 0; i < STORES; i++) {
+        uint64_t before = class_of(s, class_id, NOW).direct_reclaims;
+        expect_ok(put_sized(s, numbered("new", i), LENGTH, STORE_NEVER, NOW));
+        uint64_t more = class_of(s, class_id, NOW).direct_reclaims - before;
+        rounds = more > rounds ? more : rounds;
+        audit_store(s);
+    }
+    ck_assert_uint_ge(rounds, LRU_ROUNDS);
+    ck_assert_uint_le(rounds, LRU_ROUNDS + LRU_ATTEMPTS);
+    ck_assert_uint_eq(class_of(s, class_id, NOW).outofmemory, 0);
+    move_through();
+    ck_assert_uint_eq(count_range("new", 0, STORES, NOW), STORES);
+}
+
 TEST(makes_room_at_the_tail_when_it_keeps_pages)
 {
     conf.keeps_pages_when_full = true;

@@ -191,6 +191,56 @@ TEST_ROWS(a_long_run_is_passed_over_in_steps, policies, store_lru_name(*row))
     ck_assert_uint_eq(class_of(s, CLASS, NOW).outofmemory, 0);
 }
 
+/* Entries that came to the head of a list since that one was there. */
+static unsigned
+count_ahead(const struct lru_list *list, const struct item *head)
+{
+    const struct item *it = list->head;
+    unsigned ahead = 0;
+
+    for (; it != NULL && it != head; it = link_item(&s->table.range, it->next)) {
+        ahead++;
+    }
+    return ahead;
+}
+
+/* Of the largest store: what it moved, at each list. */
+static unsigned
+count_moved_at_most(unsigned stores)
+{
+    const struct lru_list *lists = s->lru.classes[CLASS].lists;
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < stores; i++) {
+        const struct item *hot = lists[STORE_LIST_HOT].head;
+        const struct item *cold = lists[STORE_LIST_COLD].head;
+        store_as(BATCH, numbered("b", i), 8);
+        unsigned moved = count_ahead(&lists[STORE_LIST_HOT], hot) +
+                         count_ahead(&lists[STORE_LIST_COLD], cold);
+        most = moved > most ? moved : most;
+    }
+    return most;
+}
+
+TEST_ROWS(what_a_store_passes_over_has_a_bound, policies, store_lru_name(*row))
+{
+    enum { BESIDE = 100 }; /* what it looks at but does not pass over */
+    static const uint32_t small[] = {104};
+
+    conf.sizes = small;
+    use_policy(*row);
+    share(WEB, 700, false);
+    for (unsigned i = 0; class_of(s, CLASS, NOW).evicted == 0; i++) {
+        store_as(i < 6000 ? WEB : BATCH, numbered("web", i), 8);
+    }
+    (void)juggle(s, CLASS, 100000, NOW);
+    unsigned most = count_moved_at_most(3000);
+    ck_assert_uint_ge(most, LRU_PASSES);
+    ck_assert_uint_le(most, LRU_PASSES + BESIDE);
+    ck_assert_uint_eq(totals_of(s).malloc_fails, 0);
+    audit_store(s);
+}
+
 TEST(where_all_is_reserved_the_order_decides)
 {
     static const uint32_t two[] = {5240, 10480};

@@ -260,6 +260,20 @@ TEST(segments_drain_into_the_main_queue)
     ck_assert_uint_eq(totals_of(s).evictions, PLACES);
 }
 
+/* Dead items, too, count one by one. */
+TEST(a_visit_frees_so_many_at_most)
+{
+    enum { FEW = 7 };
+
+    store_range("k", 0, PLACES);
+    use_policy(STORE_LRU_FLAT);
+    (void)store_juggle(s, CLASS, MOVES, NOW);
+    store_flush(s, NOW, NOW);
+    struct store_juggled done = store_juggle(s, CLASS, FEW, NOW + 1);
+    ck_assert_uint_eq(done.settled + done.reordered, FEW);
+    ck_assert_uint_eq(totals_of(s).curr_items, PLACES - FEW);
+}
+
 /* Nobody drains. */
 TEST(old_segments_give_room)
 {
