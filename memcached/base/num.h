@@ -82,14 +82,19 @@ num_put_eight(char *dst, uint64_t value)
     return sizeof text - zeros;
 }
 
+/* The digits of each number of up to NUM_SHORT_DIGITS, and behind them how many they are. */
+#define NUM_SHORT_DIGITS 3
+#define NUM_SHORT 1000
+extern const char num_short[NUM_SHORT][NUM_SHORT_DIGITS + 1];
+
 /* The same into space of NUM_U64_DIGITS bytes, all of which it may write to. Most numbers are short:
- * these as four digits side by side, without those in front. */
+ * these are copied, or made as four digits side by side, without those in front. */
 static inline size_t
 num_put_freely(char *dst, uint64_t value)
 {
-    if (value < 10) {
-        *dst = (char)('0' + value);
-        return 1;
+    if (value < NUM_SHORT) {
+        memcpy(dst, num_short[value], sizeof num_short[value]);
+        return (size_t)num_short[value][NUM_SHORT_DIGITS];
     }
     if (unlikely(value > 9999)) {
         return value < NUM_EIGHT_DIGITS ? num_put_eight(dst, value)

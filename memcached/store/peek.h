@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/seq.h"
 #include "store/item.h"
 #include "store/table.h"
@@ -31,7 +32,6 @@ struct peek {
     uint64_t seen;
     struct link_range range;
     const struct item *it; /* where it lies; NULL: there is none */
-    struct item head;      /* its header but for the links of the list */
 };
 
 static inline bool
@@ -54,9 +54,10 @@ peek_open(struct peek *p, const struct table *t, uint64_t hash)
     return true;
 }
 
-/* Goes on to the item with that key. The same. */
+/* Goes on to the item with that key; *head: a copy of its header but for the links of the list, which
+ * is not a part of `p` so that the rest of that can be in registers. The same. */
 static inline bool
-peek_find(struct peek *p, struct key key)
+peek_find(struct peek *p, struct key key, struct item *head)
 {
     const size_t from = offsetof(struct item, h_next);
 
@@ -64,16 +65,15 @@ peek_find(struct peek *p, struct key key)
         if (p->it == NULL) {
             return true;
         }
-        memcpy((char *)&p->head + from, (const char *)p->it + from,
-               sizeof(p->head) - from);
+        memcpy((char *)head + from, (const char *)p->it + from, sizeof(*head) - from);
         if (unlikely(!peek_holds(p))) {
             break;
         }
-        if (p->head.key_len == key.len &&
-            memcmp((const char *)p->it + item_key_at(&p->head), key.p, key.len) == 0) {
+        if (head->key_len == key.len &&
+            bytes_equal((const char *)p->it + item_key_at(head), key.p, key.len)) {
             return true;
         }
-        p->it = link_item(&p->range, p->head.h_next);
+        p->it = link_item(&p->range, head->h_next);
     }
     return false;
 }

@@ -216,19 +216,20 @@ take_freely(const struct store *s, const struct store_read *read, unsigned i,
             uint32_t now, store_take_fn *take, void *ctx)
 {
     struct peek p;
+    struct item head;
     struct store_hit hit;
 
-    if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key)) {
+    if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key, &head)) {
         return STORE_TAKE_AGAIN;
     }
     if (p.it == NULL) {
         return take(ctx, i, STORE_MISS, NULL);
     }
-    if (unlikely(!core_is_settled(s, &p.head, now) || p.head.layout & ITEM_CHAINED ||
-                 item_refs(&p.head) > STORE_REFS_MAX)) {
+    if (unlikely(!core_is_settled(s, &head, now) || head.layout & ITEM_CHAINED ||
+                 item_refs(&head) > STORE_REFS_MAX)) {
         return STORE_TAKE_AGAIN;
     }
-    describe_hit(&hit, &p.head, p.it);
+    describe_hit(&hit, &head, p.it);
     hit.item = NULL;
     hit.seq = p.seq;
     hit.seen = p.seen;
