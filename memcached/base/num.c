@@ -235,6 +235,19 @@ num_may_be_port(const char *p, size_t n)
     return num_u64(p, n, &port) && port >= 1 && port <= UINT16_MAX;
 }
 
+size_t
+num_put_longer(char *dst, uint64_t value)
+{
+    if (value >= NUM_EIGHT_DIGITS) {
+        return num_put_u64(dst, value);
+    }
+    uint64_t digits = num_eight_digits(value);
+    unsigned zeros = (unsigned)__builtin_ctzll(digits ^ UINT64_C(0x3030303030303030)) / 8;
+    uint64_t text = htole64(digits >> 8 * zeros);
+    memcpy(dst, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
 /* Without zeros in front. */
 #define NUMBER(h, t, o)                                                                  \
     {                                                                                    \
