@@ -235,7 +235,7 @@ num_may_be_port(const char *p, size_t n)
     return num_u64(p, n, &port) && port >= 1 && port <= UINT16_MAX;
 }
 
-size_t
+__attribute__((noinline)) size_t
 num_put_longer(char *dst, uint64_t value)
 {
     if (value >= NUM_EIGHT_DIGITS) {

@@ -155,23 +155,20 @@ struct look {
     bool writes;       /* the look has something to note */
 };
 
-/* Whether there is something to write is decided once, with *rest as it is now: a flush may come
- * meanwhile. */
+/* Whether there is something to write is decided once: a flush may come meanwhile. */
 static void
-look_locked(struct store *s, const struct store_read *read, struct core_rest *rest,
+look_locked(struct store *s, const struct store_read *read, const struct core_rest *rest,
             struct look *look)
 {
-    const uint32_t now = rest->now;
     struct item *item;
 
     look->stripe = table_lock_to_read(&s->table, read->hash);
     item = table_find(&s->table, read->key, read->hash);
-    *rest = core_rest(s, now);
     look->writes = item != NULL && !core_is_settled(rest, item);
     look->status = item != NULL ? STORE_OK : STORE_MISS;
     if (look->writes) {
         seq_write_begin(&look->stripe->seq);
-        look->status = core_check(s, item, read->hash, now, &item);
+        look->status = core_check(s, item, read->hash, rest->now, &item);
     }
     if (look->status == STORE_OK) {
         describe_hit(&look->hit, item, item, item->layout);
@@ -209,6 +206,10 @@ take_locked(struct store *s, const struct store_read *read, unsigned i,
     enum store_take taken =
         take(ctx, i, look.status, look.status == STORE_OK ? &look.hit : NULL);
     end_locked(s, &look, taken, rest->now);
+    if (look.writes) {
+        *rest = core_rest(
+            s, rest->now); /* it may have met a flush that the next ones have to know */
+    }
     return taken;
 }
 
