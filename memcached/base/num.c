@@ -235,6 +235,45 @@ num_may_be_port(const char *p, size_t n)
     return num_u64(p, n, &port) && port >= 1 && port <= UINT16_MAX;
 }
 
+__attribute__((noinline)) size_t
+num_put_longer(char *dst, uint64_t value)
+{
+    if (value >= NUM_EIGHT_DIGITS) {
+        return num_put_u64(dst, value);
+    }
+    uint64_t digits = num_eight_digits(value);
+    unsigned zeros = (unsigned)__builtin_ctzll(digits ^ UINT64_C(0x3030303030303030)) / 8;
+    uint64_t text = htole64(digits >> 8 * zeros);
+    memcpy(dst, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
+/* Without zeros in front. */
+#define NUMBER(h, t, o)                                                                  \
+    {                                                                                    \
+        (h)   ? '0' + (h)                                                                \
+        : (t) ? '0' + (t)                                                                \
+              : '0' + (o),                                                               \
+            (h)   ? '0' + (t)                                                            \
+            : (t) ? '0' + (o)                                                            \
+                  : 0,                                                                   \
+            (h) ? '0' + (o) : 0,                                                         \
+            (h)   ? 3                                                                    \
+            : (t) ? 2                                                                    \
+                  : 1                                                                    \
+    }
+#define TEN(h, t)                                                                        \
+    NUMBER(h, t, 0), NUMBER(h, t, 1), NUMBER(h, t, 2), NUMBER(h, t, 3), NUMBER(h, t, 4), \
+        NUMBER(h, t, 5), NUMBER(h, t, 6), NUMBER(h, t, 7), NUMBER(h, t, 8),              \
+        NUMBER(h, t, 9)
+#define HUNDRED(h)                                                                       \
+    TEN(h, 0), TEN(h, 1), TEN(h, 2), TEN(h, 3), TEN(h, 4), TEN(h, 5), TEN(h, 6),         \
+        TEN(h, 7), TEN(h, 8), TEN(h, 9)
+
+const char num_short[NUM_SHORT][NUM_SHORT_DIGITS + 1] = {
+    HUNDRED(0), HUNDRED(1), HUNDRED(2), HUNDRED(3), HUNDRED(4),
+    HUNDRED(5), HUNDRED(6), HUNDRED(7), HUNDRED(8), HUNDRED(9)};
+
 size_t
 num_put_u64(char *dst, uint64_t value)
 {

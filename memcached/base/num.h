@@ -70,39 +70,25 @@ num_eight_digits(uint64_t value)
     return tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
 }
 
-/* A value of five to eight digits into space of eight bytes, all of which it writes to. */
 #define NUM_EIGHT_DIGITS UINT64_C(100000000) /* what has more */
-static inline size_t
-num_put_eight(char *dst, uint64_t value)
-{
-    uint64_t digits = num_eight_digits(value);
-    unsigned zeros = (unsigned)__builtin_ctzll(digits ^ UINT64_C(0x3030303030303030)) / 8;
-    uint64_t text = htole64(digits >> 8 * zeros);
-    memcpy(dst, &text, sizeof text);
-    return sizeof text - zeros;
-}
 
-/* The same into space of NUM_U64_DIGITS bytes, all of which it may write to. Most numbers are short:
- * these as four digits side by side, without those in front. */
+/* The digits of each number of up to NUM_SHORT_DIGITS, and behind them how many they are. */
+#define NUM_SHORT_DIGITS 3
+#define NUM_SHORT 1000
+extern const char num_short[NUM_SHORT][NUM_SHORT_DIGITS + 1];
+
+/* As num_put_u64, into space of NUM_U64_DIGITS bytes, all of which they may write to. Most numbers are
+ * short; num_put_longer is for others only. */
+size_t num_put_longer(char *dst, uint64_t value);
+
 static inline size_t
 num_put_freely(char *dst, uint64_t value)
 {
-    if (value < 10) {
-        *dst = (char)('0' + value);
-        return 1;
+    if (unlikely(value >= NUM_SHORT)) {
+        return num_put_longer(dst, value);
     }
-    if (unlikely(value > 9999)) {
-        return value < NUM_EIGHT_DIGITS ? num_put_eight(dst, value)
-                                        : num_put_u64(dst, value);
-    }
-    uint32_t hundreds = (uint32_t)value * 10486 >> 20; /* 2^20/100 */
-    uint32_t pairs = hundreds | ((uint32_t)value - hundreds * 100) << 16;
-    uint32_t tens = (pairs * 103 >> 10) & 0x000f000f;  /* 2^10/10 */
-    uint32_t digits = tens | (pairs - tens * 10) << 8; /* the first one lowest */
-    unsigned zeros = (unsigned)__builtin_ctz(digits | UINT32_C(1) << 24) / 8;
-    uint32_t text = htole32((digits | UINT32_C(0x30303030)) >> 8 * zeros);
-    memcpy(dst, &text, sizeof text);
-    return sizeof text - zeros;
+    memcpy(dst, num_short[value], sizeof num_short[value]);
+    return (size_t)num_short[value][NUM_SHORT_DIGITS];
 }
 
 /* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */

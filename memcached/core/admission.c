@@ -107,7 +107,7 @@ admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct tu
  * ITU-T I.371), so those that the worker's lease has tokens for are taken together; and the SLO has
  * no say in what it would neither refuse nor measure (slo_is_idle). Asking for each is a third of
  * what a plain get costs. */
-unsigned
+__attribute__((noinline)) unsigned
 admission_unasked(struct core *k, unsigned most)
 {
     struct admission *a = &k->admission;

@@ -140,7 +140,7 @@ core_begin_pass(struct core *k)
         return true;
     }
     admission_rest(k);
-    return has_work(k);
+    return false;
 }
 
 void

@@ -139,13 +139,6 @@ core_admits_most(const struct core *k)
            !atomic_load_explicit(&k->shared->limiter.is_on, memory_order_relaxed);
 }
 
-/* As admission_unasked. */
-static inline unsigned
-core_unasked(struct core *k, unsigned most)
-{
-    return likely(core_admits_most(k)) ? most : admission_unasked(k, most);
-}
-
 /* A turn for work right where it was read. Without classes it goes on until its requests are
  * served, as if there was no queue. */
 static inline struct turn

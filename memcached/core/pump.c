@@ -345,30 +345,39 @@ pump_run(struct pump *p, struct turn *turn)
 
 /* ---- plain requests -------------------------------------------------------------------- */
 
+/* As admission_unasked. */
+static unsigned
+unasked(struct core *k, const struct turn *turn, unsigned most)
+{
+    return likely(turn->is_unbound) ? most : admission_unasked(k, most);
+}
+
 /* No policy delays, refuses or measures a small request, and no watcher wants to see it. */
 static bool
-is_neutral(struct core *k)
+is_neutral(struct core *k, const struct turn *turn)
 {
-    return core_unasked(k, 1) > 0 && k->budget.bytes == 0 &&
+    return unasked(k, turn, 1) > 0 && k->budget.bytes == 0 &&
            k->latency.followed == NULL && !reads_keys(k) && !k->env.looks_closer &&
            !k->is_draining && !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
 }
 
 bool
-pump_is_plain(const struct pump *p, const struct turn *turn)
+pump_is_plain(const struct pump *p, struct turn *turn)
 {
     struct core *k = p->core;
+    turn->is_unbound = core_admits_most(k);
     bool is_of_lane =
-        turn->lane == CLASS_BULK ? core_admits_most(k) : p->history.class != CLASS_BULK;
+        turn->lane == CLASS_BULK ? turn->is_unbound : p->history.class != CLASS_BULK;
     return session_is_plain(&p->session) && p->in.mem == NULL && p->out.block == NULL &&
-           is_of_lane && !p->work.ticket.is_refused && is_neutral(k);
+           is_of_lane && !p->work.ticket.is_refused && is_neutral(k, turn);
 }
 
+/* In a turn that is plain: what is_next_anyway asks more is known. */
 static bool
 may_set(const struct core *k, const struct turn *turn)
 {
-    return (is_next_anyway(k, turn) || turn->lane >= CLASS_WRITE ||
-            !k->shared->classes.is_on) &&
+    bool is_next = turn->is_alone && turn->is_unbound && k->queue.sched.length == 0;
+    return (is_next || turn->lane >= CLASS_WRITE || !k->shared->classes.is_on) &&
            !watch_wants(k->env.log, KEY_EVENTS_OF_SET);
 }
 
@@ -404,7 +413,7 @@ serve_small(struct pump *p, struct pump_space *space, size_t len, struct turn *t
     const struct class_conf *classes = &k->shared->classes;
     size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
     struct plain_limits limits = {
-        .gets = {.requests = core_unasked(k, turn->requests),
+        .gets = {.requests = unasked(k, turn, turn->requests),
                  .keys = classes->bulk_keys,
                  .value_bytes = late < GETS_COPY_MAX ? late : GETS_COPY_MAX,
                  .line_bytes = classes->bulk_bytes},
@@ -441,7 +450,7 @@ serve_line(struct core *k, struct turn *turn, const char *in, size_t len, char *
     return step == GETS_LINE_DONE && !served->is_late;
 }
 
-static struct plain_served
+static __attribute__((noinline)) struct plain_served
 serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;

@@ -85,7 +85,7 @@ struct pump_space {
 
 /* True: nothing is under way, and the next bytes may be plain requests that no policy has a say in,
  * of the kind that such a turn is for: small ones, or gets of many keys. */
-bool pump_is_plain(const struct pump *p, const struct turn *turn);
+bool pump_is_plain(const struct pump *p, struct turn *turn);
 /* Serves those at the front of space->in[0..len), in its turn. The rest of the input is the
  * caller's to put into `in`; if the last one is_open, so is the output, and session_open_get has to be
  * called. */

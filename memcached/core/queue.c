@@ -23,7 +23,7 @@ queue_init(struct queue *q, const struct core_shared *shared)
                                          : UINT64_MAX;
 }
 
-void
+__attribute__((noinline)) void
 queue_put(struct core *k, struct work *work, enum req_class lane)
 {
     ctr_add(&k->classes[lane].queued, 1);

@@ -53,6 +53,7 @@ struct turn {
     bool has_run;        /* a request, or a piece of one */
     bool has_guest;      /* one of a class that runs where it is read (qos/pace.h) */
     bool has_long;       /* one that may be long */
+    bool is_unbound;     /* a plain one, and core_admits_most said yes when it began */
     nsec_t admitted_at;  /* its first request was, while an SLO looks at each; 0: none */
     nsec_t deadline;     /* of a deferred turn; TURN_ENDLESS: other bounds do */
 };

@@ -54,7 +54,7 @@ conn_watch(struct conn *c)
                       POLLER_READ | POLLER_WRITE | POLLER_HANGUP | POLLER_EDGE);
 }
 
-void
+__attribute__((noinline)) void
 conn_close(struct conn *c, enum close_reason reason)
 {
     must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);

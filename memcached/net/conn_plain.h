@@ -12,7 +12,7 @@
 #include "net/conn.h"
 
 /* Nothing is under way, there is something to read, and no policy or watcher wants to know more of it. */
-must_check bool conn_is_plain(const struct conn *c, const struct turn *turn);
+must_check bool conn_is_plain(const struct conn *c, struct turn *turn);
 /* Serves one. False: the turn goes on, with what is left in the connection's buffers. True: it is
  * over; the connection may be closed, or wait for its next turn. */
 must_check bool conn_serve_plain(struct conn *c, struct turn *turn);

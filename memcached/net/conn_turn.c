@@ -365,7 +365,7 @@ defer(struct conn *c)
 }
 
 /* Step by step. */
-static void
+static __attribute__((noinline)) void
 take_steps(struct conn *c, struct turn *turn)
 {
     struct pump *p = &c->pump;

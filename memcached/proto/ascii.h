@@ -35,7 +35,7 @@ struct ascii_set {
 /* Cuts the line at the front of p[0..end). Returns its length, with its end; 0: it is not whole, or
  * only ascii_parse can decide. There is a line feed in front of `end` or there, and
  * ASCII_CUT_SLACK - 1 bytes behind it may be read. */
-#define ASCII_CUT_SLACK 8
+#define ASCII_CUT_SLACK 16
 size_t ascii_cut_set(const char *p, const char *end, struct ascii_set *set);
 
 /* Goes on with the keys of an open retrieval in *req. */

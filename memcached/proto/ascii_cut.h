@@ -12,31 +12,20 @@
  */
 #pragma once
 
-#include <endian.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "proto/ascii.h"
 
-#define ASCII_CUT_EACH(b) (UINT64_C(0x0101010101010101) * (b))
+_Static_assert(ASCII_CUT_SLACK == BYTES_SLACK, "bytes that may be read behind a line");
 
 /* The first byte that no key of a plain request holds: a blank, an end of line, or another control
- * character. There is one. Eight bytes at a time: subtracting leaves the high bit of each that
- * is lower, and of none before the first. */
+ * character. There is one. */
 static inline const char *
 ascii_word_end(const char *p)
 {
-    for (;;) {
-        uint64_t bytes;
-        memcpy(&bytes, p, sizeof bytes);
-        bytes = le64toh(bytes);
-        uint64_t low = (bytes - ASCII_CUT_EACH('!')) & ~bytes & ASCII_CUT_EACH(0x80);
-        if (low != 0) {
-            return p + __builtin_ctzll(low) / 8;
-        }
-        p += sizeof bytes;
-    }
+    return bytes_find_below(p, ' ' + 1);
 }
 
 /* Behind the verb of a "get", at the blank; NULL: it is none. */

@@ -3,6 +3,7 @@
  */
 #include "proto/ascii.h"
 
+#include "base/bytes.h"
 #include "base/num.h"
 
 static const struct slice lines[REPLY_COUNT] = {
@@ -49,7 +50,7 @@ ascii_value_head(char *dst, const char *key, size_t key_len, uint32_t flags,
 {
     char *to = dst;
     memcpy(to, "VALUE ", 6);
-    memcpy(to + 6, key, key_len);
+    bytes_copy(to + 6, key, key_len);
     to += 6 + key_len;
     *to++ = ' ';
     to += num_put_freely(to, flags);

@@ -53,14 +53,14 @@ end_line(struct gets *g)
 
 /* Too large to be copied: lent, if it may be, which takes the lock of the item. */
 __attribute__((noinline)) static enum store_take
-hold(struct gets *g, struct key key, const struct store_hit *hit)
+hold(struct gets *g, struct key key, struct item *item, uint32_t value_len, uint64_t cas)
 {
     if (!g->may_hold) {
         return STORE_TAKE_STOP;
     }
-    if (hit->item != NULL) {
-        g->held = hit->item;
-        PROBE(command__get, g->env->client_fd, key.p, key.len, hit->value_len, hit->cas);
+    if (item != NULL) {
+        g->held = item;
+        PROBE(command__get, g->env->client_fd, key.p, key.len, value_len, cas);
     }
     return STORE_TAKE_HOLD;
 }
@@ -77,7 +77,7 @@ take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hi
         }
         g->counters[i] = &ctr->slab[hit->slot].get_hits[hit->list];
         if (unlikely(hit->value_len > g->value_bytes)) {
-            return hold(g, key, hit);
+            return hold(g, key, hit->item, hit->value_len, hit->cas);
         }
         char *to = put_value(g, key, hit);
         if (to == NULL) {

@@ -9,7 +9,7 @@
 #define LINE_END_BYTES (sizeof LINE_END - 1)
 
 /* The set in front of in[0..len). Returns its length, 0: the session's. */
-static size_t
+static __attribute__((noinline)) size_t
 serve_set(const struct env *env, const char *in, size_t len, char *to, size_t room,
           struct plain_limits *limits, struct plain_served *served)
 {

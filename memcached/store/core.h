@@ -177,11 +177,40 @@ core_use(struct store *s, struct item *it, uint32_t now)
     core_bump(s, it, now);
 }
 
-/* Whether a read of this item has nothing to write: not even that it was read. `it` may be a copy
- * of the header. */
-static inline bool
-core_is_settled(const struct store *s, const struct item *it, uint32_t now)
+/* What holds of an item when a read of it has nothing to write, not even that it was read: has these
+ * marks, was used since then, and is neither flushed nor expired. Made once for several looks. */
+struct core_rest {
+    uint64_t since;
+    uint32_t now;
+    unsigned marks;
+    uint16_t epoch;
+};
+
+static inline struct core_rest
+core_rest(const struct store *s, uint32_t now)
 {
-    return item_is(it, ITEM_FETCHED) && !policy_is_hit_due(&s->lru, it, now) &&
-           !is_expired(it, now) && !is_flushed(s, it, now);
+    const struct flush *f = &s->flush;
+    struct policy_rest policy = policy_rest(&s->lru, now);
+    uint64_t since = atomic_load_explicit(&f->time_below, memory_order_relaxed);
+    uint32_t at = atomic_load_explicit(&f->at, memory_order_relaxed);
+
+    since = since < policy.since ? policy.since : since;
+    if (unlikely(at != 0 && at <= now && since <= at)) {
+        since = (uint64_t)at + 1;
+    }
+    return (struct core_rest){.since = since,
+                              .now = now,
+                              .marks = policy.marks | ITEM_FETCHED,
+                              .epoch =
+                                  atomic_load_explicit(&f->epoch, memory_order_relaxed)};
+}
+
+/* `it` may be a copy of the header. */
+static inline bool
+core_is_settled(const struct core_rest *rest, const struct item *it)
+{
+    _Static_assert(STORE_NEVER == 0, "one less is later than any time");
+    return (item_marks(it) & rest->marks) == rest->marks &&
+           item_time(it) >= rest->since && it->epoch == rest->epoch &&
+           item_exptime(it) - 1 >= rest->now;
 }

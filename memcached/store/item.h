@@ -31,7 +31,7 @@
 #include "store/store.h"
 
 /* layout: what lies here */
-#define ITEM_HAS_CAS 1u
+#define ITEM_HAS_CAS 1u /* so many numbers lie in front of the key */
 #define ITEM_CHAINED 2u
 #define ITEM_CHUNK 4u /* this is a struct chunk, not an item */
 #define ITEM_FREE 8u  /* on the free list of a class; 0: just taken */
@@ -133,9 +133,15 @@ item_cas_load(const struct item *it)
 
 /* Bytes from the item to its key. */
 static inline size_t
+item_key_behind(uint8_t layout)
+{
+    return sizeof(struct item) + (layout & ITEM_HAS_CAS) * sizeof(uint64_t);
+}
+
+static inline size_t
 item_key_at(const struct item *it)
 {
-    return sizeof(*it) + (it->layout & ITEM_HAS_CAS ? sizeof(uint64_t) : 0);
+    return item_key_behind(it->layout);
 }
 
 static inline char *

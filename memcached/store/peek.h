@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/seq.h"
 #include "store/item.h"
 #include "store/table.h"
@@ -29,9 +30,8 @@
 struct peek {
     const struct seq *seq;
     uint64_t seen;
-    struct link_range range;
-    const struct item *it; /* where it lies; NULL: there is none */
-    struct item head;      /* its header but for the links of the list */
+    const uint32_t *bucket; /* NULL: the lock has to be taken */
+    const struct item *it;  /* where it lies; NULL: there is none */
 };
 
 static inline bool
@@ -40,40 +40,40 @@ peek_holds(const struct peek *p)
     return seq_read_holds(p->seq, p->seen);
 }
 
-/* The first item of the bucket. False: the lock has to be taken. */
-static inline bool
+/* Begins: other keys may be looked at before this one is gone on with. */
+static inline void
 peek_open(struct peek *p, const struct table *t, uint64_t hash)
 {
     p->seq = &table_stripe(t, hash)->seq;
-    if (unlikely(!seq_read_begin(p->seq, &p->seen))) {
-        return false;
-    }
-    p->range = t->range;
-    p->it =
-        link_item(&p->range, __atomic_load_n(table_bucket(t, hash), __ATOMIC_RELAXED));
-    return true;
+    p->bucket = likely(seq_read_begin(p->seq, &p->seen)) ? table_bucket(t, hash) : NULL;
 }
 
-/* Goes on to the item with that key. The same. */
+/* Goes on to the item with that key; *head: a copy of its header but for the links of the list, which
+ * is not a part of `p` so that the rest of that can be in registers. False: the lock has to be
+ * taken. */
 static inline bool
-peek_find(struct peek *p, struct key key)
+peek_find(struct peek *p, const struct table *t, struct key key, struct item *head)
 {
     const size_t from = offsetof(struct item, h_next);
+    const struct link_range range = t->range;
 
+    if (unlikely(p->bucket == NULL)) {
+        return false;
+    }
+    p->it = link_item(&range, __atomic_load_n(p->bucket, __ATOMIC_RELAXED));
     while (likely(peek_holds(p))) {
         if (p->it == NULL) {
             return true;
         }
-        memcpy((char *)&p->head + from, (const char *)p->it + from,
-               sizeof(p->head) - from);
+        memcpy((char *)head + from, (const char *)p->it + from, sizeof(*head) - from);
         if (unlikely(!peek_holds(p))) {
             break;
         }
-        if (p->head.key_len == key.len &&
-            memcmp((const char *)p->it + item_key_at(&p->head), key.p, key.len) == 0) {
+        if (head->key_len == key.len &&
+            bytes_equal((const char *)p->it + item_key_at(head), key.p, key.len)) {
             return true;
         }
-        p->it = link_item(&p->range, p->head.h_next);
+        p->it = link_item(&range, head->h_next);
     }
     return false;
 }

@@ -29,25 +29,31 @@
 enum store_list policy_place(struct store *s, struct item *it, unsigned before,
                              uint64_t hash, uint32_t now);
 
-/* Whether a read, not the first, has anything to note. */
+/* A read, not the first, has nothing to note if the item has these marks and was used since then. */
+struct policy_rest {
+    unsigned marks;
+    uint32_t since;
+};
+
+static inline struct policy_rest
+policy_rest(const struct lru *l, uint32_t now)
+{
+    static const struct {
+        uint8_t marks, seconds;
+    } rests[STORE_LRU_POLICIES] = {[STORE_LRU_FLAT] = {0, POLICY_BUMP_SECONDS},
+                                   [STORE_LRU_SEGMENTED] = {ITEM_ACTIVE, 0},
+                                   [STORE_LRU_S3FIFO] = {ITEM_KEEN, POLICY_BUMP_SECONDS}};
+    unsigned policy = lru_policy(l), seconds = rests[policy].seconds;
+
+    return (struct policy_rest){rests[policy].marks, now > seconds ? now - seconds : 0};
+}
+
 static inline bool
 policy_is_hit_due(const struct lru *l, const struct item *it, uint32_t now)
 {
-    uint32_t time = item_time(it);
+    struct policy_rest rest = policy_rest(l, now);
 
-    switch (lru_policy(l)) {
-    case STORE_LRU_SEGMENTED:
-        return time != now || !item_is(it, ITEM_ACTIVE);
-    case STORE_LRU_S3FIFO:
-        if (!item_is(it, ITEM_KEEN)) {
-            return true;
-        }
-        break;
-    case STORE_LRU_FLAT:
-    case STORE_LRU_POLICIES:
-        break;
-    }
-    return now > time && now - time > POLICY_BUMP_SECONDS;
+    return (item_marks(it) & rest.marks) != rest.marks || item_time(it) < rest.since;
 }
 
 /* Notes it, with the stripe held: keeps the item from the end of its list. */

@@ -130,13 +130,13 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
 
 /* Of an item, or of a copy of the header of the one at `place`. */
 static inline void
-describe_hit(struct store_hit *hit, const struct item *it, const struct item *place)
+describe_hit(struct store_hit *hit, const struct item *it, const struct item *place,
+             uint8_t layout)
 {
-    uint8_t layout = it->layout;
-    bool is_plain = (layout & ITEM_CHAINED) == 0;
-
     hit->head = it;
-    hit->value = is_plain ? (const char *)place + item_key_at(it) + it->key_len : NULL;
+    hit->value = layout & ITEM_CHAINED
+                     ? NULL
+                     : (const char *)place + item_key_behind(layout) + it->key_len;
     hit->cas = layout & ITEM_HAS_CAS
                    ? atomic_load_explicit(item_cas_slot(place), memory_order_relaxed)
                    : 0;
@@ -157,21 +157,21 @@ struct look {
 
 /* Whether there is something to write is decided once: a flush may come meanwhile. */
 static void
-look_locked(struct store *s, const struct store_read *read, uint32_t now,
+look_locked(struct store *s, const struct store_read *read, const struct core_rest *rest,
             struct look *look)
 {
     struct item *item;
 
     look->stripe = table_lock_to_read(&s->table, read->hash);
     item = table_find(&s->table, read->key, read->hash);
-    look->writes = item != NULL && !core_is_settled(s, item, now);
+    look->writes = item != NULL && !core_is_settled(rest, item);
     look->status = item != NULL ? STORE_OK : STORE_MISS;
     if (look->writes) {
         seq_write_begin(&look->stripe->seq);
-        look->status = core_check(s, item, read->hash, now, &item);
+        look->status = core_check(s, item, read->hash, rest->now, &item);
     }
     if (look->status == STORE_OK) {
-        describe_hit(&look->hit, item, item);
+        describe_hit(&look->hit, item, item, item->layout);
         look->hit.item = item;
         look->hit.seq = NULL;
         look->status = item_refs(item) <= STORE_REFS_MAX ? STORE_OK : STORE_BUSY;
@@ -197,38 +197,43 @@ end_locked(struct store *s, const struct look *look, enum store_take taken, uint
 }
 
 static __attribute__((noinline)) enum store_take
-take_locked(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
-            store_take_fn *take, void *ctx)
+take_locked(struct store *s, const struct store_read *read, unsigned i,
+            struct core_rest *rest, store_take_fn *take, void *ctx)
 {
     struct look look;
 
-    look_locked(s, read, now, &look);
+    look_locked(s, read, rest, &look);
     enum store_take taken =
         take(ctx, i, look.status, look.status == STORE_OK ? &look.hit : NULL);
-    end_locked(s, &look, taken, now);
+    end_locked(s, &look, taken, rest->now);
+    if (look.writes) {
+        *rest = core_rest(
+            s, rest->now); /* it may have met a flush that the next ones have to know */
+    }
     return taken;
 }
 
 /* Without the lock. AGAIN, HOLD: it has to be with it. Nothing of it is known elsewhere, so that it need not be
  * in memory. */
 static inline enum store_take
-take_freely(const struct store *s, const struct store_read *read, unsigned i,
-            uint32_t now, store_take_fn *take, void *ctx)
+take_freely(const struct store *s, const struct core_rest *rest, struct peek p,
+            struct key key, unsigned i, store_take_fn *take, void *ctx)
 {
-    struct peek p;
+    struct item head;
     struct store_hit hit;
 
-    if (!peek_open(&p, &s->table, read->hash) || !peek_find(&p, read->key)) {
+    if (!peek_find(&p, &s->table, key, &head)) {
         return STORE_TAKE_AGAIN;
     }
     if (p.it == NULL) {
         return take(ctx, i, STORE_MISS, NULL);
     }
-    if (unlikely(!core_is_settled(s, &p.head, now) || p.head.layout & ITEM_CHAINED ||
-                 item_refs(&p.head) > STORE_REFS_MAX)) {
+    uint8_t layout = head.layout;
+    if (unlikely(!core_is_settled(rest, &head) || layout & ITEM_CHAINED ||
+                 item_refs(&head) > STORE_REFS_MAX)) {
         return STORE_TAKE_AGAIN;
     }
-    describe_hit(&hit, &p.head, p.it);
+    describe_hit(&hit, &head, p.it, layout);
     hit.item = NULL;
     hit.seq = p.seq;
     hit.seen = p.seen;
@@ -239,17 +244,20 @@ unsigned
 store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
            store_take_fn *take, void *ctx)
 {
+    struct peek peeks[STORE_READS_MAX];
+
     must(n <= STORE_READS_MAX);
     for (unsigned i = 0; i < n; i++) {
         reads[i].hash = hash_of(s, reads[i].key);
-        if (n > 1) {
-            __builtin_prefetch(table_bucket(&s->table, reads[i].hash));
-        }
+        peek_open(&peeks[i], &s->table, reads[i].hash);
+        __builtin_prefetch(peeks[i].bucket);
     }
+    struct core_rest rest = core_rest(s, now);
     for (unsigned i = 0; i < n; i++) {
-        enum store_take taken = take_freely(s, &reads[i], i, now, take, ctx);
+        enum store_take taken =
+            take_freely(s, &rest, peeks[i], reads[i].key, i, take, ctx);
         if (unlikely(taken == STORE_TAKE_AGAIN || taken == STORE_TAKE_HOLD)) {
-            taken = take_locked(s, &reads[i], i, now, take, ctx);
+            taken = take_locked(s, &reads[i], i, &rest, take, ctx);
         }
         if (unlikely(taken != STORE_TAKEN)) {
             return i + (taken == STORE_TAKE_HOLD);

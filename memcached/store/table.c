@@ -6,6 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#define HASH_SHORT_MAX 128
+
 _Static_assert(TABLE_SECRET_BYTES == XXH3_SECRET_DEFAULT_SIZE, "secret");
 
 static size_t
@@ -77,9 +79,20 @@ table_fini(struct table *t)
     mem_unmap(t->stripes, (t->stripe_mask + 1) * sizeof(*t->stripes));
 }
 
+/* The same function: but loops for keys of more than so many bytes do not belong where all others are
+ * hashed. */
+static __attribute__((noinline)) uint64_t
+hash_long(const struct table *t, const char *p, size_t len)
+{
+    return XXH3_64bits_withSecretandSeed(p, len, t->secret, sizeof(t->secret), t->seed);
+}
+
 uint64_t
 table_hash(const struct table *t, const char *p, size_t len)
 {
+    if (unlikely(len > HASH_SHORT_MAX)) {
+        return hash_long(t, p, len);
+    }
     return XXH3_64bits_withSecretandSeed(p, len, t->secret, sizeof(t->secret), t->seed);
 }
 

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/seq.h"
 #include "store/item.h"
 #include "store/link.h"
@@ -137,7 +138,7 @@ table_find(const struct table *t, struct key key, uint64_t hash)
     struct item *it = link_item(&t->range, *table_bucket(t, hash));
 
     while (it != NULL &&
-           (it->key_len != key.len || memcmp(item_key_slot(it), key.p, key.len) != 0)) {
+           (it->key_len != key.len || !bytes_equal(item_key_slot(it), key.p, key.len))) {
         it = link_item(&t->range, it->h_next);
     }
     return it;

@@ -393,7 +393,7 @@ TEST_ROWS(test_cut_set, set_rows, row->line)
         char *line = malloc(n - scrap + ASCII_CUT_SLACK);
         ck_assert_ptr_nonnull(line);
         memcpy(line, row->line, n - scrap);
-        memcpy(line + n - scrap, "\n1234567", ASCII_CUT_SLACK);
+        memcpy(line + n - scrap, "\n123456789abcdef", ASCII_CUT_SLACK);
         size_t len = ascii_cut_set(line, line + n - scrap, &set);
         ck_assert_uint_eq(len, scrap == 0 && row->found != NULL ? n : 0);
         if (len > 0) {

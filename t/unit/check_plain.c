@@ -62,7 +62,7 @@ requests_of(const struct plain_served *served)
 static bool
 is_plain(void)
 {
-    static const struct turn turn = {.lane = CLASS_SMALL};
+    struct turn turn = {.lane = CLASS_SMALL};
     return pump_is_plain(&c.pump, &turn);
 }
 
