@@ -13,7 +13,7 @@ sub lab(@args) { return run_program({command => ['python3', "$top/scripts/lab", 
 # The value of an expression, as JSON.
 sub value($expression) {
     my $run = run_program({command => ['python3', '-B', '-c', "import json, sys\nsys.path.insert(0, sys.argv[1])\n"
-                . "from lab import guest\nfrom lab.guest import experiments, kernels, machine\nprint(json.dumps($expression))",
+                . "from lab import guest\nfrom lab.guest import experiments, kernels, machine, tables\nprint(json.dumps($expression))",
             "$top/scripts/bench"]});
     is($run->{status}, 0, $expression) or diag($run->{err});
     return JSON::PP->new->allow_nonref->decode($run->{out});
@@ -243,6 +243,33 @@ SKIP: {
     $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/new"]});
     is($build->{status}, 7, 'the status of a download that fails');
     is(read_file("$there/asked"), "download linux-source-6.1\n", '... of the package');
+}
+
+# ---- documents ----------------------------------------------------------------------------
+
+{
+    my $folder = scratch_dir() . '/results';
+    make_path($folder);
+    my $put = sub ($kernel, $experiment, $sched, %more) {
+        write_file("$folder/guest-$kernel-$experiment-$sched.json",
+            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, %more}));
+    };
+    my $late = sub ($us) { return {done_us => {p95 => $us}} };
+    my %wave = ('alone-10' => $late->(100), 'beside-10' => $late->(4000.4), peak => $late->(900));
+    $put->('6.12.1-a', 'wave', 'default', points => \%wave, verdict => {ratio => {10 => 40}, near_to => 0});
+    $put->('6.1.0-b', 'wave', 'warp', points => {%wave, 'beside-10' => $late->(101)}, verdict => {ratio => {10 => 1}, near_to => 10});
+    $put->('6.1.0-b', 'wave', 'default', points => \%wave, errors => {'beside-20' => 'it did not come'});
+    $put->('6.12.1-a', 'grid', 'slice', points => {}, verdict => {good => ['10+10', '10+30'], most_good => 40, least_bad => 60});
+    $put->('6.12.1-a', 'shares', 'fifo', points => {}, verdict => {share => 0.5012, fair => JSON::PP::true});
+    my @parts = @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
+    my $text = join "\n\n", @parts;
+    is(join(' ', map { /^### (\w+)/ ? $1 : () } @parts), 'Memcached Memcached Two', 'a section of each experiment');
+    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt |   101 / 100 |    10 % |\n"
+            . '| 6.12                       | default | 4,000 / 100 |     0 % |', '... older kernels first; without what failed');
+    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \|$/m, '... cells');
+    like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \|$/m, '... shares');
+    like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
+    is_deeply(value("tables.sections('" . scratch_dir() . "', '$folder')"), [], 'nothing of guests that did not run');
 }
 
 done_testing();

@@ -12,6 +12,7 @@ import side_by_side as side
 import svg
 
 from . import common, rows
+from .guest import tables
 from .machine import Machine
 from .store import Store
 
@@ -21,8 +22,8 @@ INTRODUCTION = """\
 
 The experiments of the papers that this server is based on, repeated on one machine with this server, `mcload`,
 and substitutes for the other programs. `scripts/lab run` measures and stores results; `scripts/lab report
---markdown doc/lab.md` writes this page from them. `scripts/lab list` shows how each row is reproduced, and
-what the machine lacks.
+--markdown doc/lab.md` writes this page from them, all but the section *On other kernels*, which comes from
+`scripts/lab guest`. `scripts/lab list` shows how each row is reproduced, and what the machine lacks.
 
 D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
 same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
@@ -42,6 +43,8 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 def arguments(parser):
     parser.add_argument("--quick", action="store_true", help="the results of run --quick")
     parser.add_argument("--markdown", metavar="FILE", help="write the table there, plots into plots/ beside it")
+    parser.add_argument("--guests", metavar="FILE",
+                        help="put what scripts/lab guest showed into its section there; the rest stays as it is")
     parser.add_argument("--html", metavar="FILE", help="write one page with the plots in it")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts there")
     common.add_folder(parser)
@@ -83,6 +86,12 @@ class Judged:
         return [self.row.label, self.row.title, self.row.paper, self.headline, str(self.result.rounds or ""),
                 self.result.verdict + (f": {said}" if said else "")]
 
+    def explanation(self):
+        """Of what is not reproduced: what was expected, and what was found out."""
+        expected = "; ".join(reason.removeprefix("not: ") for reason in self.result.reasons)
+        guest = "" if not self.row.guest else f" Other kernels: *{tables.TITLE}*, below."
+        return f"Expected: {expected}.", self.row.why + guest
+
     def draw(self, folder):
         """[(file, title)]"""
         os.makedirs(folder, exist_ok=True)
@@ -112,27 +121,43 @@ def origin(store, groups):
 
 
 def explanations(judged):
-    """Of what is not reproduced, as far as they were found."""
-    found = [textwrap.fill(f"**{one.row.label}.** {one.row.why}", 108) for one in judged
-             if one.row.why and one.result.verdict == rows.NOT_REPRODUCED]
-    return ["## What is not reproduced, and why", *found] if found else []
+    """Of what is not reproduced; rows that have the same one share it."""
+    found = {}
+    for one in judged:
+        if one.result.verdict == rows.NOT_REPRODUCED:
+            expected, why = one.explanation()
+            found.setdefault(why, []).append(f"**{one.row.label}.** {expected}")
+    return ["## What is not reproduced, and why",
+            *(textwrap.fill(" ".join([*each, why]).strip(), 108) for why, each in found.items())] if found else []
 
 
-def markdown(path, judged, where):
+def short(one):
+    """Cells of the table of a document, which explains below what is not reproduced."""
+    cells = one.cells()
+    if one.result.verdict == rows.NOT_REPRODUCED:
+        cells[-1] = rows.NOT_REPRODUCED
+    if one.result.verdict == rows.NOT_APPLICABLE and one.row.guest:
+        cells[3] = f"in a guest: *{tables.TITLE}*"
+    return cells
+
+
+def markdown(path, judged, where, results):
     folder = os.path.join(os.path.dirname(path), "plots")
     table = []
     pictures = []
     for one in judged:
         drawn = one.draw(folder)
-        cells = one.cells()
+        cells = short(one)
         if drawn:
             cells[0] = f"[{cells[0]}](plots/{drawn[0][0]})"
         table.append(cells)
-        pictures += [f"![{title}](plots/{name})" for name, title in drawn]
-    text = "\n\n".join([INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True),
-                        *explanations(judged), *pictures])
+        pictures += [f"![{one.row.label}: {title}](plots/{name})" for name, title in drawn]
+    guests = tables.sections(results, folder)
+    blocks = [INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *explanations(judged)]
+    if guests:
+        blocks.append(side.section_of(tables.NAME, guests)[1].strip())
     with open(path, "w") as f:
-        f.write(text + "\n")
+        f.write("\n\n".join([*blocks, *(["## Plots"] if pictures else []), *pictures]) + "\n")
 
 
 STYLE = """body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; color: #222 }
@@ -166,8 +191,13 @@ def run(args):
     judged = [Judged(name, row, rows.Points(store.runs(name), machine))
               for name, group in groups.items() for row in group.ROWS]
     where = origin(store, groups)
+    if args.guests:
+        guests = tables.sections(folder, os.path.join(os.path.dirname(args.guests), "plots"))
+        if not guests:
+            side.fail(f"{folder} has no results of scripts/lab guest")
+        side.put_section(args.guests, tables.NAME, guests)
     if args.markdown:
-        markdown(args.markdown, judged, where)
+        markdown(args.markdown, judged, where, folder)
     if args.html:
         page(args.html, judged, where, os.path.join(folder, "plots"))
     if args.json:
