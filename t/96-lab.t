@@ -235,6 +235,10 @@ for my $case ([['run', '--rounds', '0'], 'is not a number from 1'], [['run', '--
     like($run->{err}, qr/\Q$case->[1]/, '... with the reason');
     unlike($run->{err}, qr/Traceback/, '... in a sentence');
 }
+$run = lab('report', '--results', scratch_dir(), '--json', scratch_dir() . '/none/verdicts');
+like($run->{err}, qr{^scripts/lab report: \S+/none/verdicts: No such file or directory$}, 'a file that cannot be written: a sentence');
+$run = run_program({command => ['sh', '-c', "python3 $lab list | :"]});
+is($run->{err}, '', 'output that nobody reads is no error');
 my $broken = results('kernel', ours => {system => 1, softirq => 0});
 written("$broken/kernel/ours/1.2.json", {});
 like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab/, 'a file that is none of ours');

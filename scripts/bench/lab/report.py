@@ -33,7 +33,7 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 |---|---|
 | reproduced, not reproduced | the row's criterion, which is about the shape, holds or does not |
 | INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it |
-| not applicable | the machine lacks what the row says |
+| not applicable | the machine lacks what the row says. Without a CPU for the client alone, it is the client, at real-time priority, that makes the tails of the thread with which it shares one |
 | not run | there are no results, or there is no experiment yet |
 
 *Rounds* are the valid ones, of the point of a row that has the fewest.
@@ -110,7 +110,7 @@ def origin(store, groups):
     """Where the results come from, in a sentence."""
     every = [stored for name in groups for *_, stored in store.read(name)]
     if not every:
-        return "No results: nothing has been run on this machine."
+        return "No results here yet: `scripts/lab run --quick` tries all in about 10 minutes, `scripts/lab run` measures."
     said = {}
     for one in every:
         trial = ", a trial (--quick)" if one["options"].get("quick") else ""
