@@ -196,6 +196,7 @@ class Experiment:
     what: str
     parts: Callable  # of the plan, for a Scheduler: each of some lines, which give points or are for later parts
     judge: Callable  # a verdict for points
+    pair: str = "beside / alone"  # of what judge_pairs compares
     found: str = ""  # what it showed
 
 
@@ -204,7 +205,9 @@ EXPERIMENTS = {
     "wave": Experiment(f"memcached beside {BATCH_JOB} (Reconciling, figure 5)", wave, judge_pairs),
     "grid": Experiment("memcached and a service of 1 ms (Reconciling, figures 6 and 9)", grid,
                        judge_grid),
-    "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs),
+    "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs, "of two workers / of one",
+                          "Not reproduced: such a machine has one CPU, which both workers share, so that none of them has "
+                          "less than another one. In the paper one of many CPUs had two workers, and the others one each."),
     "shares": Experiment("two programs that want all of the CPU", shares, judge_shares),
 }
 

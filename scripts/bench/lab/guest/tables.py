@@ -18,8 +18,8 @@ INTRODUCTION = f"""\
 ## {TITLE}
 
 Measured by `scripts/lab guest KERNEL EXPERIMENT`: the server, mcload and the other programs of the lab in virtual machines
-with one CPU, whose clock counts instructions. The times depend neither on this machine nor on its load; they are not
-those of any processor. `scripts/lab report --guests FILE` writes this section."""
+with one CPU, whose clock counts instructions, so that the times depend neither on this machine nor on its load. They
+are not those of any processor. `scripts/lab report --guests FILE` writes this section."""
 
 
 def read(folder):
@@ -57,15 +57,15 @@ def loads_of(result):
     return sorted(int(name.partition("-")[2]) for name in result["points"] if name.startswith("beside-"))
 
 
-def pairs(results):
+def pairs(results, experiment):
     loads = loads_of(results[0])
     lines = [[*names_of(one), *(f"{p95(one['points'][f'beside-{load}']):,.0f} / {p95(one['points'][f'alone-{load}']):,.0f}"
                                 for load in loads), f"{one['verdict']['near_to']} %"] for one in results]
-    return (f"p95 beside / alone in us, at parts of the peak. Kept to: the load up to which it is {NEAR} times that alone, at "
-            "most.", ["kernel", "--sched", *(f"{load} %" for load in loads), "kept to"], lines)
+    return (f"p95 in us, {experiment.pair}, at parts of the peak. Kept to: the load up to which the first is {NEAR} times the "
+            "other one, at most.", ["kernel", "--sched", *(f"{load} %" for load in loads), "kept to"], lines)
 
 
-def cells(results):
+def cells(results, _):
     lines = [[*names_of(one), len(one["verdict"]["good"]), f"{one['verdict']['most_good']} %", f"{one['verdict']['least_bad']} %"]
              for one in results]
     return (f"Cells of 25 (10, 30, 50, 70 and 90 % of the peak of each) in which the p95 of both is {BROKEN} times that at low "
@@ -73,7 +73,7 @@ def cells(results):
             ["kernel", "--sched", "cells kept", "up to", "lost from"], lines)
 
 
-def shares(results):
+def shares(results, _):
     lines = [[*names_of(one), f"{one['verdict']['share']:.1%}"] for one in results]
     return (f"Share of the first; fair is 50 %, within {FAIR:.0%}.", ["kernel", "--sched", "share"], lines)
 
@@ -97,7 +97,7 @@ def sections(folder, plots):
         if not results:
             continue
         form = next(form for key, form in FORMS.items() if key in results[0]["verdict"])
-        remark, head, lines = form(results)
+        remark, head, lines = form(results, experiment)
         parts += [f"### {experiment.what[0].upper()}{experiment.what[1:]}", remark, side.render(head, lines, markdown=True)]
         if form is pairs:
             file = f"lab-guest-{name}.svg"
