@@ -270,6 +270,23 @@ SKIP: {
     like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \|$/m, '... shares');
     like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
     is_deeply(value("tables.sections('" . scratch_dir() . "', '$folder')"), [], 'nothing of guests that did not run');
+
+    my ($page, $html) = map { scratch_dir() . "/page.$_" } qw(md html);
+    write_file($page, "before\n<!-- lab guest: begin -->\nold\n<!-- lab guest: end -->\nbehind\n");
+    my $report = sub (@options) { return run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', $folder, @options]}) };
+    is($report->('--guests', $page, '--html', $html)->{status}, 0, 'a section of a page is written');
+    like(read_file($page), qr/\Abefore\n<!-- lab guest: begin -->\n\n## On other kernels\n.*<!-- lab guest: end -->\nbehind\n\z/s, '... and the rest of it stays');
+    unlike(read_file($page), qr/^old$/m, '... in place of the old one');
+    my $once = read_file($page);
+    $report->('--guests', $page);
+    is(read_file($page), $once, '... the same when it is written again');
+    like(read_file($html), qr{<td>6\.12</td><td>slice:100us</td><td>2</td>}, '... and the page without a network has it');
+    $report->('--markdown', $page);
+    like(read_file($page), qr/^## On other kernels$/m, '... and a whole page');
+    write_file($page, $once);
+    my $none = run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir(), '--guests', $page]});
+    like($none->{err}, qr/has no results of scripts\/lab guest/, 'without results nothing is replaced');
+    is(read_file($page), $once, '... indeed');
 }
 
 done_testing();

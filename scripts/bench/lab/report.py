@@ -152,10 +152,10 @@ def markdown(path, judged, where, results):
             cells[0] = f"[{cells[0]}](plots/{drawn[0][0]})"
         table.append(cells)
         pictures += [f"![{one.row.label}: {title}](plots/{name})" for name, title in drawn]
-    guests = tables.sections(results, folder)
+    others = tables.sections(results, folder)
     blocks = [INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *explanations(judged)]
-    if guests:
-        blocks.append(side.section_of(tables.NAME, guests)[1].strip())
+    if others:
+        blocks.append(side.section_of(tables.NAME, others)[1].strip())
     with open(path, "w") as f:
         f.write("\n\n".join([*blocks, *(["## Plots"] if pictures else []), *pictures]) + "\n")
 
@@ -167,22 +167,40 @@ text-align: left; vertical-align: top } .reproduced { color: #2a6f12 } .not-repr
 svg { max-width: 100%; height: auto }"""
 
 
-def page(path, judged, where, folder):
+def html_table(head, lines):
+    cells = "\n".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in line) + "</tr>" for line in lines)
+    return "<table><tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + f"</tr>\n{cells}</table>"
+
+
+def figure(folder, name, caption):
+    with open(os.path.join(folder, name)) as f:
+        return f"<figure>{f.read()}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def guests(results, folder):
+    """What guests showed, as parts of the page."""
+    parts = []
+    for title, remark, head, lines, file, found in tables.shown(results, folder):
+        parts += [f"<h3>{html.escape(title)}</h3>\n<p>{html.escape(remark)}</p>", html_table(head, lines)]
+        parts += [figure(folder, file, title)] if file else []
+        parts += [f"<p>{html.escape(found)}</p>"] if found else []
+    return [f"<h2>{tables.TITLE}</h2>", *parts] if parts else []
+
+
+def page(path, judged, where, results):
     """One file: the plots are in it."""
+    folder = os.path.join(results, "plots")
     lines, pictures = [], []
     for one in judged:
         cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in one.cells())
         lines.append(f'<tr class="{one.result.verdict.replace(" ", "-")}">{cells}</tr>')
-        for name, title in one.draw(folder):
-            with open(os.path.join(folder, name)) as f:
-                pictures.append(f"<figure>{f.read()}<figcaption>{html.escape(one.row.label)}: "
-                                f"{html.escape(one.row.when)}</figcaption></figure>")
+        pictures += [figure(folder, name, f"{one.row.label}: {one.row.when}") for name, _ in one.draw(folder)]
     head = "".join(f"<th>{cell}</th>" for cell in HEAD)
     with open(path, "w") as f:
         f.write(f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The lab</title>'
                 f"<style>{STYLE}</style></head><body>\n<h1>The lab</h1><p>{html.escape(where)}</p>\n"
-                f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n" + "\n".join(pictures)
-                + "\n</body></html>\n")
+                f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n"
+                + "\n".join(pictures + guests(results, folder)) + "\n</body></html>\n")
 
 
 def run(args):
@@ -192,14 +210,14 @@ def run(args):
               for name, group in groups.items() for row in group.ROWS]
     where = origin(store, groups)
     if args.guests:
-        guests = tables.sections(folder, os.path.join(os.path.dirname(args.guests), "plots"))
-        if not guests:
+        blocks = tables.sections(folder, os.path.join(os.path.dirname(args.guests), "plots"))
+        if not blocks:
             side.fail(f"{folder} has no results of scripts/lab guest")
-        side.put_section(args.guests, tables.NAME, guests)
+        side.put_section(args.guests, tables.NAME, blocks)
     if args.markdown:
         markdown(args.markdown, judged, where, folder)
     if args.html:
-        page(args.html, judged, where, os.path.join(folder, "plots"))
+        page(args.html, judged, where, folder)
     if args.json:
         with open(args.json, "w") as f:
             json.dump([{"group": one.group, "row": one.row.label, "verdict": one.result.verdict,

@@ -2,7 +2,8 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Other kernels, in deterministic time: Debian's kernels in a virtual machine without KVM whose clock
 counts instructions, so that the load of this machine does not matter; with this build's memcached and
-mcload. Interrupted, it goes on behind the last point."""
+mcload. One to four minutes of CPU time for each scheduler. Interrupted, it goes on behind the last
+point."""
 import json
 import os
 import platform

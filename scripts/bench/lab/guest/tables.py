@@ -88,23 +88,30 @@ def origin(results):
     return f"Kernels: {', '.join(kernels)}; server: {', '.join(commits)}."
 
 
-def sections(folder, plots):
-    """Of all results of that folder, as paragraphs of Markdown; the plots go into the other one."""
+def shown(folder, plots):
+    """Of all results of that folder, for each experiment: its title, remark, head and lines of a table, the file of its
+    plot or None, and what was found. Plots go into the other folder."""
     every = read(folder)
-    parts = [INTRODUCTION, origin(every)] if every else []
     for name, experiment in EXPERIMENTS.items():
         results = [one for one in every if one["experiment"] == name]
         if not results:
             continue
         form = next(form for key, form in FORMS.items() if key in results[0]["verdict"])
-        remark, head, lines = form(results, experiment)
-        parts += [f"### {experiment.what[0].upper()}{experiment.what[1:]}", remark, side.render(head, lines, markdown=True)]
+        file = None
         if form is pairs:
             file = f"lab-guest-{name}.svg"
             os.makedirs(plots, exist_ok=True)
             svg.curves(os.path.join(plots, file), f"In guests: {name}", "% of the peak", "p95, us", {
                 ": ".join(names_of(one)): [(load, p95(one["points"][f"beside-{load}"]), True) for load in loads_of(one)]
                 for one in results})
-            parts.append(f"![{experiment.what}](plots/{file})")
-        parts += [textwrap.fill(experiment.found, 108)] if experiment.found else []
-    return parts
+        yield (experiment.what[0].upper() + experiment.what[1:], *form(results, experiment), file, experiment.found)
+
+
+def sections(folder, plots):
+    """The same as paragraphs of Markdown."""
+    parts = []
+    for title, remark, head, lines, file, found in shown(folder, plots):
+        parts += [f"### {title}", remark, side.render(head, lines, markdown=True)]
+        parts += [f"![{title}](plots/{file})"] if file else []
+        parts += [textwrap.fill(found, 108)] if found else []
+    return [INTRODUCTION, origin(read(folder)), *parts] if parts else []
