@@ -202,7 +202,11 @@ class Experiment:
 
 EXPERIMENTS = {
     "wake": Experiment(f"a task that wakes up each millisecond, beside {BATCH_JOB}", wake, judge_pairs),
-    "wave": Experiment(f"memcached beside {BATCH_JOB} (Reconciling, figure 5)", wave, judge_pairs),
+    "wave": Experiment(f"memcached beside {BATCH_JOB} (Reconciling, figure 5)", wave, judge_pairs, found=(
+        "Reproduced. On CFS p95 is 9 to 24 times that alone from 30 to 50 % of the peak (in the paper from 12 % on), and as "
+        "alone with nice -20, which gives a larger share, too, and with SCHED_FIFO. EEVDF doubles it at half of the peak "
+        "only; a slice of 100 us halves p99 at 10 % (161 us in place of 326, Linux 7.3), and is no better from 40 % on. "
+        "With borrowed virtual time p95 is as alone to half of the peak, as in the paper, and 1.3 times that at 70 %.")),
     "grid": Experiment("memcached and a service of 1 ms (Reconciling, figures 6 and 9)", grid,
                        judge_grid),
     "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs, "of two workers / of one",
