@@ -81,6 +81,8 @@ is($found->{listeners}{level}, 'note', 'one address is worth a note');
 is($found->{cpuset}{level}, 'warn', 'more workers than CPUs');
 like($found->{cpuset}{found}, qr/^1000 workers/, '... as many as -t says');
 is($found->{'sched-slice'}{found}, '--sched=fifo:1', '--sched is known');
+($found) = findings('=json', '--sched=bvt');
+like($found->{'sched-slice'}{found}, qr/^--sched=bvt\b/, '... each policy');
 ($found) = findings('=json', '-m', '100', '-I', '32m');
 is($found->{'item-size'}{level}, 'warn', '-I is large for -m');
 like($found->{'item-size'}{found}, qr/32768 KB, of which -m 100 holds 3$/, '... in numbers');

@@ -13,10 +13,15 @@ sub lab(@args) { return run_program({command => ['python3', "$top/scripts/lab", 
 # The value of an expression, as JSON.
 sub value($expression) {
     my $run = run_program({command => ['python3', '-B', '-c', "import json, sys\nsys.path.insert(0, sys.argv[1])\n"
-                . "from lab.guest import experiments, kernels, machine\nprint(json.dumps($expression))",
+                . "from lab import guest\nfrom lab.guest import experiments, kernels, machine, tables\nprint(json.dumps($expression))",
             "$top/scripts/bench"]});
     is($run->{status}, 0, $expression) or diag($run->{err});
     return JSON::PP->new->allow_nonref->decode($run->{out});
+}
+
+sub write_program($path, $text) {
+    write_file($path, "#!/bin/sh\n$text\n");
+    chmod 0755, $path;
 }
 
 # ---- arguments ----------------------------------------------------------------------------
@@ -53,6 +58,8 @@ like($plan, qr{^# bvt\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loade
 like($plan, qr{^# bvt-0\n/bvt/bvt -w 0 >}m, '... or none');
 $plan = lab('6.1', 'wake', '--plan', '--sched', 'warp')->{out};
 like($plan, qr{^# warp\necho HRTICK >/sys/kernel/debug/sched/features\n.*as warp:40000 }s, 'a patched kernel gives a warp by itself');
+is(value('" ".join(guest.possible("6.12"))'), 'default nice fifo slice', 'a kernel of Debian has no warps');
+is(value('" ".join(guest.possible("newest"))'), 'default nice fifo slice bvt bvt-0', '... but sched_ext, in the newest');
 my $folder = scratch_dir() . '/bvt';
 mkdir $_ for $folder, "$folder/lib", "$folder/root";
 for my $path ('bvt', 'lib/bvt', 'lib/libc.so.6', 'root/other') {
@@ -98,19 +105,69 @@ is(value('kernels.release("linux-image-cloud-amd64\n  Depends: linux-base-cloud-
 my $said = '@kernel 6.1\r\nnoise\r\n@point alone-5 0 {\"done_us\": {\"p95\": 7.5}}|@\r\n'
     . '@point peak 0 class,qps,count,errors,valid,50th,95th,99th,max|\"all\",9.5,10,0,false,1,2,3,4|x|@\r\n'
     . '@point spinner 0 0.501|@\r\n@point state 0 enabled|@\r\n@point slow 3 @as slice:100: the kernel ignores it|\r\n';
-is_deeply(value(qq{machine.points_of("$said\@end\\r\\n")}), ['6.1', {'alone-5' => {done_us => {p95 => 7.5}}, slow => undef, spinner => {share => 0.501}, state => {is => 'enabled'},
+# What a guest's words make of a result that has one point.
+sub told($said) {
+    return value(qq{(lambda r: [guest.follow("$said".splitlines(), r, lambda now: None), r][1])}
+            . '({"points": {"here": {"share": 1}}, "errors": {}})');
+}
+
+is_deeply(told("$said\@server a warning|another|\\r\\n\@end\\r\\n"), {kernel => '6.1', server => 'a warning; another', points => {here => {share => 1}, 'alone-5' => {done_us => {p95 => 7.5}},
+        slow => undef, spinner => {share => 0.501}, state => {is => 'enabled'},
         peak => {rate => 9.5, count => 10, errors => 0, valid => JSON::PP::false, done_us => {p50 => 1, p95 => 2, p99 => 3, max => 4}}},
-        {slow => 'as slice:100: the kernel ignores it'}], 'points: of JSON, of CSV, and refused');
+        errors => {slow => 'as slice:100: the kernel ignores it'}}, 'points: of JSON, of CSV, and refused; and what the server says');
 is_deeply(value('machine.values_of("class,qps,count,errors,valid,50th,95th,99th,max|all,9,10,0,false,1,,,4")["done_us"]'),
     {p50 => 1, p95 => 4, p99 => 4, max => 4}, 'percentiles that are left open are the largest, at least');
-my $cut = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
-            . "from lab.guest import machine\ntry:\n    machine.points_of(\"$said\")\nexcept machine.Refused as why:\n    print(why)",
-        "$top/scripts/bench"]});
-like($cut->{out}, qr/^the guest did not get to its end.*ignores it/s, 'a guest that was cut short is an error, with its last lines');
-
 is_deeply(value('experiments.missing(["point alone-5 load 1", "wait 1; result other $? /tmp/other", "start_wave 2"], {})'),
-    {'alone-5' => 'has not come', other => 'has not come'}, 'points that a guest has not told are errors');
-is_deeply(value('experiments.missing(["point alone-5 load 1"], {"alone-5": None})'), {}, '... one that it has told is none');
+    ['alone-5', 'other'], 'points that a guest has not told are known');
+is_deeply(value('experiments.missing(["point alone-5 load 1"], {"alone-5": None})'), [], '... one that it has told is none');
+is_deeply(value('[part.splitlines() for part in experiments.plan(experiments.EXPERIMENTS["wave"], experiments.SCHEDULERS["default"], '
+            . '[name for name in experiments.points_in("\n".join(experiments.wave(experiments.SCHEDULERS["default"]))) if name != "beside-30"])]'),
+    [['serve -t 1 '], ['start_wave 1.3', 'point beside-30 load $((peak * 30 / 100))', 'wait $waves']],
+    'a plan without the points that have been told: what is needed for the other one');
+
+# The functions of the guest's first process, with programs that only print.
+{
+    my $there = scratch_dir() . '/init';
+    make_path("$there/bin");
+    write_program("$there/bin/memcached", 'echo "a warning" >&2');
+    write_program("$there/bin/mcload", "until [ -s $there/server.errors ]; do :; done; echo 1,2");
+    write_program("$there/bin/sleep", ':');
+    my ($functions) = read_file("$top/scripts/bench/lab/guest/init") =~ /^(# result NAME.*?)^as fifo/ms;
+    $functions =~ s{/tmp/}{$there/}g;
+    local $ENV{PATH} = "$there/bin:$ENV{PATH}";
+    my $run = run_program({command => ['sh', '-euc', "INVALID=3\n$functions\nserve -t 1\npoint alone-10 load 1"]});
+    is($run->{out}, "\@point peak 0 1,2|\@\n\@server a warning|\n\@point alone-10 0 1,2|\@\n", 'a line for each point, whatever the server says');
+}
+
+# A machine that prints and ends, in place of qemu.
+SKIP: {
+    skip 'no busybox here', 12 if system('command -v busybox >/dev/null') != 0;
+    my $there = scratch_dir() . '/qemu';
+    make_path("$there/bin");
+    write_file("$there/kernel", '');
+    my @points = map {("alone-$_", "beside-$_")} 5, 10, 20, 50, 80;
+    my $guest = sub ($program, @options) {
+        write_program("$there/bin/qemu-system-x86_64", qq{[ "\$1" != --version ] || { echo fake; exit; }\n$program});
+        local $ENV{PATH} = "$there/bin:$ENV{PATH}";
+        return lab("$there/kernel", 'wake', '--sched', 'default', '--build', $ENV{TOP_BUILDDIR}, '--folder', "$there/lab", @options);
+    };
+    my $tell = sub (@names) { join '', "echo \@kernel 6.1.0-x\n", map {"echo '\@point $_ 0 {\"begun_us\": {\"p95\": 20}, \"done_us\": {\"p95\": 25}}|\@'\n"} @names };
+    my $result = sub { decode_json(read_file("$there/lab/guest-kernel-wake-default.json")) };
+    my $cut = $guest->($tell->(@points[0 .. 2]) . 'echo it broke');
+    is($cut->{status}, 1, 'a guest that is cut short: status 1');
+    like($cut->{err}, qr{^scripts/lab guest: the guest did not get to its end\. It said what is in \S+wake-default\.log; }, '... which says where its words are');
+    like(read_file("$there/lab/guest-kernel-wake-default.log"), qr/^it broke$/m, '... there');
+    is(join(' ', sort keys %{$result->()->{points}}), 'alone-10 alone-5 beside-5', '... and its points are kept');
+    like($guest->("echo '\@point alone-10 0 {'")->{err}, qr/no result of a point is 'alone-10 0 \{'\. It said/, '... words that are none');
+    like($guest->('echo @kernel 6.2.0')->{err}, qr/the points so far are of Linux 6\.1\.0-x, this is 6\.2\.0: say --again/, '... another kernel');
+    like($guest->("echo \@limit\n")->{err}, qr/did not get to its end, but to the limit of its time\./, '... the limit of its own time');
+    like($guest->($tell->(@points[3 .. 8]) . 'echo @end')->{err}, qr/did not tell beside-80\./, '... a point that did not come');
+    my $whole = $guest->($tell->($points[9]) . 'echo @end');
+    is($whole->{status}, 0, 'it goes on with what is missing') or diag($whole->{err});
+    is($result->()->{verdict}{near_to}, 80, '... to a verdict');
+    like($guest->('exit 1')->{out}, qr/^\s+beside-80 +p95 20$/m, '... and does not boot once all is there');
+    is($guest->('exit 1', '--again')->{status}, 1, '... but to measure it again');
+}
 
 is(value('experiments.difference({"a": {"p95": 100}}, {"a": {"p95": 99}})'), 0.01, 'two runs: the largest difference');
 is(value('experiments.difference({"a": 1}, {"a": 1})'), 0, '... none');
@@ -139,15 +196,6 @@ my $grid = value('(lambda cells: experiments.judge_grid({**cells, **{"service-" 
 is($grid->{most_good}, 80, 'the grid: good up to a sum of 80 %');
 is($grid->{least_bad}, 100, '... and bad from 100 %');
 is(scalar @{$grid->{good}}, 10, '... in 10 cells');
-
-SKIP: {
-    skip 'no qemu here', 1 if system('command -v qemu-system-x86_64 >/dev/null') != 0;
-    my $results = scratch_dir() . '/new/lab';
-    run_program({command => ['python3', '-B', '-c', "import sys, types\nsys.path.insert(0, sys.argv[1])\nfrom lab import guest\n"
-                . "guest.save({'sched': 'warp'}, types.SimpleNamespace(kernel='/x/bzImage', experiment='wake', folder='$results'))",
-            "$top/scripts/bench"]});
-    ok(-e "$results/guest-bzImage-wake-warp.json", 'a folder for results is made');
-}
 
 # ---- patches/ -----------------------------------------------------------------------------
 
@@ -195,6 +243,50 @@ SKIP: {
     $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/new"]});
     is($build->{status}, 7, 'the status of a download that fails');
     is(read_file("$there/asked"), "download linux-source-6.1\n", '... of the package');
+}
+
+# ---- documents ----------------------------------------------------------------------------
+
+{
+    my $folder = scratch_dir() . '/results';
+    make_path($folder);
+    my $put = sub ($kernel, $experiment, $sched, %more) {
+        write_file("$folder/guest-$kernel-$experiment-$sched.json",
+            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, %more}));
+    };
+    my $late = sub ($us) { return {done_us => {p95 => $us}} };
+    my %wave = ('alone-10' => $late->(100), 'beside-10' => $late->(4000.4), peak => $late->(900));
+    $put->('6.12.1-a', 'wave', 'default', points => \%wave, verdict => {ratio => {10 => 40}, near_to => 0});
+    $put->('6.1.0-b', 'wave', 'warp', points => {%wave, 'beside-10' => $late->(101)}, verdict => {ratio => {10 => 1}, near_to => 10});
+    $put->('6.1.0-b', 'wave', 'default', points => \%wave, errors => {'beside-20' => 'it did not come'});
+    $put->('6.12.1-a', 'grid', 'slice', points => {}, verdict => {good => ['10+10', '10+30'], most_good => 40, least_bad => 60});
+    $put->('6.12.1-a', 'shares', 'fifo', points => {}, verdict => {share => 0.5012, fair => JSON::PP::true});
+    my @parts = @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
+    my $text = join "\n\n", @parts;
+    is(join(' ', map { /^### (\w+)/ ? $1 : () } @parts), 'Memcached Memcached Two', 'a section of each experiment');
+    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt |   101 / 100 |    10 % |\n"
+            . '| 6.12                       | default | 4,000 / 100 |     0 % |', '... older kernels first; without what failed');
+    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \|$/m, '... cells');
+    like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \|$/m, '... shares');
+    like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
+    is_deeply(value("tables.sections('" . scratch_dir() . "', '$folder')"), [], 'nothing of guests that did not run');
+
+    my ($page, $html) = map { scratch_dir() . "/page.$_" } qw(md html);
+    write_file($page, "before\n<!-- lab guest: begin -->\nold\n<!-- lab guest: end -->\nbehind\n");
+    my $report = sub (@options) { return run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', $folder, @options]}) };
+    is($report->('--guests', $page, '--html', $html)->{status}, 0, 'a section of a page is written');
+    like(read_file($page), qr/\Abefore\n<!-- lab guest: begin -->\n\n## On other kernels\n.*<!-- lab guest: end -->\nbehind\n\z/s, '... and the rest of it stays');
+    unlike(read_file($page), qr/^old$/m, '... in place of the old one');
+    my $once = read_file($page);
+    $report->('--guests', $page);
+    is(read_file($page), $once, '... the same when it is written again');
+    like(read_file($html), qr{<td>6\.12</td><td>slice:100us</td><td>2</td>}, '... and the page without a network has it');
+    $report->('--markdown', $page);
+    like(read_file($page), qr/^## On other kernels$/m, '... and a whole page');
+    write_file($page, $once);
+    my $none = run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir(), '--guests', $page]});
+    like($none->{err}, qr/has no results of scripts\/lab guest/, 'without results nothing is replaced');
+    is(read_file($page), $once, '... indeed');
 }
 
 done_testing();

@@ -235,6 +235,13 @@ for my $case ([['run', '--rounds', '0'], 'is not a number from 1'], [['run', '--
     like($run->{err}, qr/\Q$case->[1]/, '... with the reason');
     unlike($run->{err}, qr/Traceback/, '... in a sentence');
 }
+$run = lab('report', '--results', scratch_dir(), '--json', scratch_dir() . '/none/verdicts');
+like($run->{err}, qr{^scripts/lab report: \S+/none/verdicts: No such file or directory$}, 'a file that cannot be written: a sentence');
+$run = run_program({command => ['sh', '-c', "python3 $lab list | :"]});
+is($run->{err}, '', 'output that nobody reads is no error');
+$run = run_program({command => ['python3', '-B', '-c', 'import sys; sys.path.insert(0, sys.argv[1]); from qos.runner import figure; '
+        . 'print(figure(21550.4), figure(0.0676), figure(float("inf")))', "$FindBin::Bin/../scripts/bench"]});
+is($run->{out}, "21,550 0.0676 inf\n", 'figures of a run, as people write them');
 my $broken = results('kernel', ours => {system => 1, softirq => 0});
 written("$broken/kernel/ours/1.2.json", {});
 like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab/, 'a file that is none of ours');

@@ -18,53 +18,80 @@ is_grouped(const struct host *h)
                : NULL;
 }
 
-/* Each kernel has its own names; the first that is there. */
+/* False where it does not say. */
 static bool
-read_slice(const struct host *h, uint64_t *ns)
-{
-    static const char *const paths[] = {
-        "/sys/kernel/debug/sched/base_slice_ns", /* EEVDF, Linux 6.6 */
-        "/sys/kernel/debug/sched/min_granularity_ns",
-        "/proc/sys/kernel/sched_min_granularity_ns",
-    };
-    for (unsigned i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        if (host_number(h, ns, paths[i])) {
-            return true;
-        }
-        if (errno != ENOENT) {
-            return false;
-        }
-    }
-    return false;
-}
-
-/* Linux before 6.12 takes a slice and forgets it. */
-static bool
-forgets_slices(const struct host *h)
+is_before(const struct host *h, unsigned major, unsigned minor)
 {
     char release[HOST_LINE];
-    unsigned major, minor;
+    unsigned first, second;
     return host_line(h, release, "/proc/sys/kernel/osrelease") &&
-           sscanf(release, "%u.%u", &major, &minor) == 2 &&
-           (major < 6 || (major == 6 && minor < 12));
+           sscanf(release, "%u.%u", &first, &second) == 2 &&
+           (first < major || (first == major && second < minor));
+}
+
+/* By sched_ext-bvt or by linux-6.1-bvt, of patches/. */
+static bool
+gives_warps(const struct host *h)
+{
+    char line[HOST_LINE];
+    return (host_line(h, line, "/sys/kernel/sched_ext/root/ops") &&
+            strcmp(line, "bvt") == 0) ||
+           host_line(h, line, "/proc/self/sched_warp_ns");
+}
+
+static bool
+begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* What each kernel needs is in doc/tuning.md. */
+static void
+judge_sched(const struct host *h, struct doctor_finding *f, const char *sched)
+{
+    if (begins(sched, "slice") && is_before(h, 6, 12)) {
+        finding_set(f, DOCTOR_WARN, "--sched=%.64s, which this kernel ignores", sched);
+    } else if (begins(sched, "bvt") && !gives_warps(h)) {
+        finding_set(f, DOCTOR_WARN, "--sched=%.64s, but this kernel gives no warps",
+                    sched);
+    } else if (begins(sched, "other") && !is_before(h, 6, 6)) {
+        finding_set(f, DOCTOR_NOTE,
+                    "--sched=%.64s, beside which other threads keep their slices (from "
+                    "Linux 6.6 on)",
+                    sched);
+    } else {
+        finding_set(f, DOCTOR_GOOD, "--sched=%.64s", sched);
+    }
+}
+
+static bool
+raises(const char *sched)
+{
+    return !begins(sched, "batch") &&
+           (!begins(sched, "other:") || begins(sched, "other:-"));
 }
 
 static void
 look_slice(const struct host *h, struct doctor_finding *f)
 {
     uint64_t ns;
+    char how[96] = "no --sched";
+    if (h->conf.sched != NULL && raises(h->conf.sched)) {
+        judge_sched(h, f, h->conf.sched);
+        return;
+    }
     if (h->conf.sched != NULL) {
-        bool is_forgotten =
-            strncmp(h->conf.sched, "slice", strlen("slice")) == 0 && forgets_slices(h);
-        finding_set(f, is_forgotten ? DOCTOR_WARN : DOCTOR_GOOD, "--sched=%.64s%s",
-                    h->conf.sched, is_forgotten ? ", which this kernel ignores" : "");
-    } else if (read_slice(h, &ns)) {
-        finding_set(f, ns > SLICE_GOOD_NS ? DOCTOR_NOTE : DOCTOR_GOOD,
-                    "no --sched, and slices of %llu us", (unsigned long long)ns / 1000);
-    } else {
+        snprintf(how, sizeof how, "--sched=%.64s", h->conf.sched);
+    }
+    if (is_before(h, 6, 6)) {
         finding_set(f, DOCTOR_NOTE,
-                    "no --sched, and the kernel's slice could not be read: %s",
-                    strerror(errno));
+                    "%s, and CFS, under which workers wait for milliseconds", how);
+    } else if (host_number(h, &ns, f->check->path)) {
+        finding_set(f, ns > SLICE_GOOD_NS ? DOCTOR_NOTE : DOCTOR_GOOD,
+                    "%s, and slices of %llu us", how, (unsigned long long)ns / 1000);
+    } else {
+        finding_set(f, DOCTOR_NOTE, "%s, and the kernel's slice could not be read: %s",
+                    how, strerror(errno));
     }
 }
 
@@ -121,6 +148,7 @@ static const struct doctor_check rows[] = {
      .stay = "kernel.sched_autogroup_enabled = 0 in /etc/sysctl.d/, or the\n"
              "kernel parameter noautogroup"},
     {.name = "sched-slice", .look = look_slice,
+     .path = "/sys/kernel/debug/sched/base_slice_ns",
      .wanted = "--sched=slice:100us; fifo on CPUs that are the server's first",
      .why = "A worker that wakes up beside another program waits for the end of its slice. "
             "Measured: p99 beside a batch job 2.7 ms by default, 0.26 ms with slice:100us, "

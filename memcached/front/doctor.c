@@ -133,7 +133,6 @@ static struct doctor_conf
 conf_of(const struct settings *s, uint32_t process)
 {
     bool is_pinned = s->is_pinned && s->pin.policy != PIN_NONE;
-    bool has_sched = s->sched.policy == PRIO_SLICE || prio_is_realtime(&s->sched);
     unsigned files = (unsigned)(s->threads * SETTINGS_FILES_PER_WORKER);
     struct doctor_conf conf = {
         .root = "",
@@ -147,7 +146,7 @@ conf_of(const struct settings *s, uint32_t process)
         .memory_bytes = s->store.limit_bytes,
         .item_max = s->store.item_max,
         .is_pinned = is_pinned,
-        .sched = has_sched ? prio_name(&s->sched) : NULL,
+        .sched = s->sched.policy != PRIO_LEAVE ? prio_name(&s->sched) : NULL,
         .is_realtime = prio_is_realtime(&s->sched),
         /* As place/membind.h: pinned workers have it by themselves. */
         .has_membind = s->membind.policy == MEMBIND_DEFAULT

@@ -19,6 +19,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 SERVER_CPU = 0
 CLIENT_CPU = 1
+WIDE = 200  # columns of a table in a document that nobody reads as it stands: it is not padded
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -471,6 +472,8 @@ def spread(values, form="{:.2f}"):
 def render(head, rows, markdown=False):
     table = [head] + rows
     widths = [max(len(str(row[i])) for row in table) for i in range(len(head))]
+    if markdown and sum(widths) > WIDE:
+        widths = [0] * len(head)
 
     def line(row):
         cells = [str(c).ljust(w) if i == 0 else str(c).rjust(w)
@@ -479,17 +482,20 @@ def render(head, rows, markdown=False):
 
     lines = [line(head)]
     if markdown:
-        lines.append("|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":")
+        lines.append("|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") if w else "---"
                                     for i, w in enumerate(widths)) + "|")
     lines += [line(row) for row in rows]
     return "\n".join(lines)
 
 
-def put_markdown(path, name, title, remarks, head, rows, *after):
+def section_of(name, blocks):
+    first, last = (f"<!-- {name}: {end} -->\n" for end in ("begin", "end"))
+    return first, first + "\n" + "\n\n".join(blocks) + "\n\n" + last, last
+
+
+def put_section(path, name, blocks):
     """The section of that name in the file, in place of the one that is there."""
-    first, last = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-    blocks = [f"## {title}", "\n".join(remarks), render(head, rows, markdown=True), *after]
-    section = first + "\n" + "\n\n".join(blocks) + "\n\n" + last
+    first, section, last = section_of(name, blocks)
     with open(path, "a+") as f:
         f.seek(0)
         text = f.read()
@@ -500,6 +506,10 @@ def put_markdown(path, name, title, remarks, head, rows, *after):
             end += len(last)
         f.truncate(0)
         f.write(text[:start] + section + text[end:])
+
+
+def put_markdown(path, name, title, remarks, head, rows, *after):
+    put_section(path, name, [f"## {title}", "\n".join(remarks), render(head, rows, markdown=True), *after])
 
 
 def machine():

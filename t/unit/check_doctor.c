@@ -72,6 +72,9 @@ enum {
     WITH_PASSWORD = 1 << 13,
     RUNNING = 1 << 14,
     SLICE = 1 << 15,
+    NICE = 1 << 16,
+    BVT = 1 << 17,
+    BATCH = 1 << 18,
 };
 
 static void
@@ -79,7 +82,12 @@ set_conf(struct doctor_conf *c, unsigned what)
 {
     c->is_pinned = what & PINNED;
     c->threads = what & TWO_WORKERS ? 2 : what & ONE_WORKER ? 1 : c->threads;
-    c->sched = what & FIFO ? "fifo:1" : what & SLICE ? "slice:100us" : NULL;
+    c->sched = what & FIFO    ? "fifo:1"
+               : what & SLICE ? "slice:100us"
+               : what & NICE  ? "other:-20"
+               : what & BVT   ? "bvt"
+               : what & BATCH ? "batch"
+                              : NULL;
     c->is_realtime = what & FIFO;
     c->locks_memory = what & LOCKED;
     c->may_raise = what & AS_ROOT;
@@ -231,7 +239,9 @@ static const struct {
     {"sched-slice", DOCTOR_NOTE, "slices of 2800 us", 0,
      {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
     {"sched-slice", DOCTOR_GOOD, "slices of 750 us", 0,
-     {{SYSCTL "kernel/sched_min_granularity_ns", "750000\n"}}},
+     {{"/sys/kernel/debug/sched/base_slice_ns", "750000\n"}}},
+    {"sched-slice", DOCTOR_NOTE, "no --sched, and CFS", 0,
+     {{SYSCTL "kernel/osrelease", "6.5.13\n"}, {SYSCTL "kernel/sched_min_granularity_ns", "750000\n"}}},
     {"sched-slice", DOCTOR_GOOD, "--sched=fifo:1", FIFO,
      {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
     {"sched-slice", DOCTOR_WARN, "--sched=slice:100us, which this kernel ignores", SLICE,
@@ -240,6 +250,18 @@ static const struct {
      {{SYSCTL "kernel/osrelease", "6.12.0\n"}}},
     {"sched-slice", DOCTOR_GOOD, "--sched=fifo:1", FIFO,
      {{SYSCTL "kernel/osrelease", "5.10.0\n"}}},
+    {"sched-slice", DOCTOR_GOOD, "--sched=other:-20", NICE,
+     {{SYSCTL "kernel/osrelease", "6.1.0-50-amd64\n"}}},
+    {"sched-slice", DOCTOR_NOTE, "--sched=other:-20, beside which", NICE,
+     {{SYSCTL "kernel/osrelease", "6.6.0\n"}}},
+    {"sched-slice", DOCTOR_WARN, "--sched=bvt, but this kernel gives no warps", BVT,
+     {{"/sys/kernel/sched_ext/root/ops", "simple\n"}}},
+    {"sched-slice", DOCTOR_GOOD, "--sched=bvt", BVT,
+     {{"/sys/kernel/sched_ext/root/ops", "bvt\n"}}},
+    {"sched-slice", DOCTOR_GOOD, "--sched=bvt", BVT,
+     {{"/proc/self/sched_warp_ns", "0\n"}}},
+    {"sched-slice", DOCTOR_NOTE, "--sched=batch, and slices of 2800 us", BATCH,
+     {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
     {"sched-features", DOCTOR_UNKNOWN, "mount -t debugfs debugfs /sys", 0, NOTHING},
     {"sched-features", DOCTOR_WARN, "PREEMPT_SHORT is off", 0,
      {{"/sys/kernel/debug/sched/features",

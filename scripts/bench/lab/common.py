@@ -3,6 +3,8 @@
 """What the commands of scripts/lab share: the groups, where results lie."""
 import importlib
 import os
+import signal
+import sys
 
 import side_by_side as side
 
@@ -29,3 +31,13 @@ def results_folder(args):
 def add_folder(parser):
     parser.add_argument("--results", metavar="FOLDER",
                         help="where results are (build/lab, or build/lab-quick with --quick)")
+
+
+def end(number, _):
+    """As an exception, so that what was started is ended."""
+    sys.exit(128 + number)
+
+
+def end_on_signals():
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, end)

@@ -71,7 +71,7 @@ def program(name):
 
 NEEDS = {
     "cpus": (lambda machine: len(machine.cpus) > 1, "two CPUs"),
-    "client": (lambda machine: len(machine.cpus) > 2, "a third CPU, which the client has for itself"),
+    "client": (lambda machine: len(machine.cpus) > 2, "a third CPU, for the client alone"),
     "smt": (lambda machine: machine.siblings > 1, "cores of two threads (SMT)"),
     "sockets": (lambda machine: machine.sockets > 1, "two sockets"),
     "nodes": (lambda machine: machine.nodes > 1, "two NUMA nodes"),

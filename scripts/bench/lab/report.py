@@ -12,6 +12,7 @@ import side_by_side as side
 import svg
 
 from . import common, rows
+from .guest import tables
 from .machine import Machine
 from .store import Store
 
@@ -21,8 +22,8 @@ INTRODUCTION = """\
 
 The experiments of the papers that this server is based on, repeated on one machine with this server, `mcload`,
 and substitutes for the other programs. `scripts/lab run` measures and stores results; `scripts/lab report
---markdown doc/lab.md` writes this page from them. `scripts/lab list` shows how each row is reproduced, and
-what the machine lacks.
+--markdown doc/lab.md` writes this page from them, all but the section *On other kernels*, which comes from
+`scripts/lab guest`. `scripts/lab list` shows how each row is reproduced, and what the machine lacks.
 
 D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
 same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
@@ -32,7 +33,7 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 |---|---|
 | reproduced, not reproduced | the row's criterion, which is about the shape, holds or does not |
 | INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it |
-| not applicable | the machine lacks what the row says |
+| not applicable | the machine lacks what the row says. Without a CPU for the client alone, it is the client, at real-time priority, that makes the tails of the thread with which it shares one |
 | not run | there are no results, or there is no experiment yet |
 
 *Rounds* are the valid ones, of the point of a row that has the fewest.
@@ -42,6 +43,8 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 def arguments(parser):
     parser.add_argument("--quick", action="store_true", help="the results of run --quick")
     parser.add_argument("--markdown", metavar="FILE", help="write the table there, plots into plots/ beside it")
+    parser.add_argument("--guests", metavar="FILE",
+                        help="put what scripts/lab guest showed into its section there; the rest stays as it is")
     parser.add_argument("--html", metavar="FILE", help="write one page with the plots in it")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts there")
     common.add_folder(parser)
@@ -83,6 +86,12 @@ class Judged:
         return [self.row.label, self.row.title, self.row.paper, self.headline, str(self.result.rounds or ""),
                 self.result.verdict + (f": {said}" if said else "")]
 
+    def explanation(self):
+        """Of what is not reproduced: what was expected, and what was found out."""
+        expected = "; ".join(reason.removeprefix("not: ") for reason in self.result.reasons)
+        guest = "" if not self.row.guest else f" Other kernels: *{tables.TITLE}*, below."
+        return f"Expected: {expected}.", self.row.why + guest
+
     def draw(self, folder):
         """[(file, title)]"""
         os.makedirs(folder, exist_ok=True)
@@ -101,7 +110,7 @@ def origin(store, groups):
     """Where the results come from, in a sentence."""
     every = [stored for name in groups for *_, stored in store.read(name)]
     if not every:
-        return "No results: nothing has been run on this machine."
+        return "No results here yet: `scripts/lab run --quick` tries all in about 10 minutes, `scripts/lab run` measures."
     said = {}
     for one in every:
         trial = ", a trial (--quick)" if one["options"].get("quick") else ""
@@ -112,27 +121,43 @@ def origin(store, groups):
 
 
 def explanations(judged):
-    """Of what is not reproduced, as far as they were found."""
-    found = [textwrap.fill(f"**{one.row.label}.** {one.row.why}", 108) for one in judged
-             if one.row.why and one.result.verdict == rows.NOT_REPRODUCED]
-    return ["## What is not reproduced, and why", *found] if found else []
+    """Of what is not reproduced; rows that have the same one share it."""
+    found = {}
+    for one in judged:
+        if one.result.verdict == rows.NOT_REPRODUCED:
+            expected, why = one.explanation()
+            found.setdefault(why, []).append(f"**{one.row.label}.** {expected}")
+    return ["## What is not reproduced, and why",
+            *(textwrap.fill(" ".join([*each, why]).strip(), 108) for why, each in found.items())] if found else []
 
 
-def markdown(path, judged, where):
+def short(one):
+    """Cells of the table of a document, which explains below what is not reproduced."""
+    cells = one.cells()
+    if one.result.verdict == rows.NOT_REPRODUCED:
+        cells[-1] = rows.NOT_REPRODUCED
+    if one.result.verdict == rows.NOT_APPLICABLE and one.row.guest:
+        cells[3] = f"in a guest: *{tables.TITLE}*"
+    return cells
+
+
+def markdown(path, judged, where, results):
     folder = os.path.join(os.path.dirname(path), "plots")
     table = []
     pictures = []
     for one in judged:
         drawn = one.draw(folder)
-        cells = one.cells()
+        cells = short(one)
         if drawn:
             cells[0] = f"[{cells[0]}](plots/{drawn[0][0]})"
         table.append(cells)
-        pictures += [f"![{title}](plots/{name})" for name, title in drawn]
-    text = "\n\n".join([INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True),
-                        *explanations(judged), *pictures])
+        pictures += [f"![{one.row.label}: {title}](plots/{name})" for name, title in drawn]
+    others = tables.sections(results, folder)
+    blocks = [INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *explanations(judged)]
+    if others:
+        blocks.append(side.section_of(tables.NAME, others)[1].strip())
     with open(path, "w") as f:
-        f.write(text + "\n")
+        f.write("\n\n".join([*blocks, *(["## Plots"] if pictures else []), *pictures]) + "\n")
 
 
 STYLE = """body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; color: #222 }
@@ -142,22 +167,40 @@ text-align: left; vertical-align: top } .reproduced { color: #2a6f12 } .not-repr
 svg { max-width: 100%; height: auto }"""
 
 
-def page(path, judged, where, folder):
+def html_table(head, lines):
+    cells = "\n".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in line) + "</tr>" for line in lines)
+    return "<table><tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + f"</tr>\n{cells}</table>"
+
+
+def figure(folder, name, caption):
+    with open(os.path.join(folder, name)) as f:
+        return f"<figure>{f.read()}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def guests(results, folder):
+    """What guests showed, as parts of the page."""
+    parts = []
+    for title, remark, head, lines, file, found in tables.shown(results, folder):
+        parts += [f"<h3>{html.escape(title)}</h3>\n<p>{html.escape(remark)}</p>", html_table(head, lines)]
+        parts += [figure(folder, file, title)] if file else []
+        parts += [f"<p>{html.escape(found)}</p>"] if found else []
+    return [f"<h2>{tables.TITLE}</h2>", *parts] if parts else []
+
+
+def page(path, judged, where, results):
     """One file: the plots are in it."""
+    folder = os.path.join(results, "plots")
     lines, pictures = [], []
     for one in judged:
         cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in one.cells())
         lines.append(f'<tr class="{one.result.verdict.replace(" ", "-")}">{cells}</tr>')
-        for name, title in one.draw(folder):
-            with open(os.path.join(folder, name)) as f:
-                pictures.append(f"<figure>{f.read()}<figcaption>{html.escape(one.row.label)}: "
-                                f"{html.escape(one.row.when)}</figcaption></figure>")
+        pictures += [figure(folder, name, f"{one.row.label}: {one.row.when}") for name, _ in one.draw(folder)]
     head = "".join(f"<th>{cell}</th>" for cell in HEAD)
     with open(path, "w") as f:
         f.write(f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The lab</title>'
                 f"<style>{STYLE}</style></head><body>\n<h1>The lab</h1><p>{html.escape(where)}</p>\n"
-                f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n" + "\n".join(pictures)
-                + "\n</body></html>\n")
+                f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n"
+                + "\n".join(pictures + guests(results, folder)) + "\n</body></html>\n")
 
 
 def run(args):
@@ -166,10 +209,15 @@ def run(args):
     judged = [Judged(name, row, rows.Points(store.runs(name), machine))
               for name, group in groups.items() for row in group.ROWS]
     where = origin(store, groups)
+    if args.guests:
+        blocks = tables.sections(folder, os.path.join(os.path.dirname(args.guests), "plots"))
+        if not blocks:
+            side.fail(f"{folder} has no results of scripts/lab guest")
+        side.put_section(args.guests, tables.NAME, blocks)
     if args.markdown:
-        markdown(args.markdown, judged, where)
+        markdown(args.markdown, judged, where, folder)
     if args.html:
-        page(args.html, judged, where, os.path.join(folder, "plots"))
+        page(args.html, judged, where, folder)
     if args.json:
         with open(args.json, "w") as f:
             json.dump([{"group": one.group, "row": one.row.label, "verdict": one.result.verdict,

@@ -31,7 +31,7 @@ class Row:
     """judge: takes Points, gives (headline, {claim: does it hold}). plots: takes Points, gives
     what svg.py draws, (kind, suffix of the name, title, arguments...). needs: of the machine, as
     in machine.NEEDS. why: what was found out where it is not reproduced on a machine that has been tried.
-    A row without judge has no experiment yet."""
+    guest: the experiment of scripts/lab guest that shows it on other kernels. A row without judge has no experiment yet."""
     label: str
     title: str
     paper: str
@@ -40,6 +40,7 @@ class Row:
     plots: Callable = None
     needs: tuple = ()
     why: str = ""
+    guest: str = ""
 
     @property
     def slug(self):

@@ -6,8 +6,6 @@ import argparse
 import contextlib
 import json
 import os
-import signal
-import sys
 
 import side_by_side as side
 
@@ -57,11 +55,6 @@ def settings_of(folder, settings):
         f.write("\n")
 
 
-def end(number, _):
-    """As an exception, so that what was started is ended."""
-    sys.exit(128 + number)
-
-
 def run(args):
     groups = common.groups(args.groups)
     machine = Machine()
@@ -69,8 +62,7 @@ def run(args):
     if lacks:
         side.fail(f"needs {lacks[0]}")
     side.choose_two_cpus(args.server_cpu)
-    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-        signal.signal(number, end)
+    common.end_on_signals()
     folder = common.results_folder(args)
     with contextlib.ExitStack() as shared, side.Bench(args.build) as bench:
         bench.keep_awake()

@@ -127,6 +127,11 @@ def point(runs, name):
     return side.median(values(runs, name)), any(not run.faults for run in runs)
 
 
+def figure(value):
+    """For people: 21,550 and 0.875."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 class Runner:
     """One case at work. rounds, seconds: how often and how long each run is."""
 
@@ -176,7 +181,7 @@ class Runner:
         """measure() again while its run is invalid and retries of the case are left."""
         while True:
             run = measure()
-            numbers = ", ".join(f"{name} {value:.4g}" for name, value in run.values.items()
+            numbers = ", ".join(f"{name} {figure(value)}" for name, value in run.values.items()
                                 if isinstance(value, (int, float)))
             self.say(f"{what}: {numbers}; {verdict([run])}")
             if not run.faults or self.retries == 0:

@@ -79,7 +79,7 @@ def pinning_plots(points):
 ROWS = [
     Row("E Fig 3", "one thread more than CPUs", "p95 spikes at half of the peak",
         f"p95 of N+1 threads is {SPIKE}x that of N by {SPIKE_BY:.0%} of the peak, medians within {MEDIANS}x",
-        one_more, one_more_plots, NEEDS),
+        one_more, one_more_plots, NEEDS, guest="threads"),
     Row("E Fig 8, 003 Fig 6", "pinning", "pinned: 90 % of the peak with p95 below 1 ms",
         "from half load on pinned is no worse than unpinned, and keeps p95 below 1 ms to 90 %", pinning,
         pinning_plots, NEEDS),

@@ -108,13 +108,17 @@ def facebook_plots(points):
         mode: points.curve(f"mix-{mode}-{{}}-4", percents, "p95") for mode in ("default", "fifo")})
 
 
+def times(ratio):
+    return f"{ratio:.1f}x" if ratio < 100 else f"{ratio:,.0f}x"
+
+
 def switching(points):
     loads = [load for load in LOADS if points.has(f"none-{load * 100:.0f}")]
     points.of("none-50")
     worst = {mode: max(over(points(f"six-{mode}-{load * 100:.0f}", "p95"), points(f"none-{load * 100:.0f}", "p95"))
                        for load in loads if load <= 0.8) for mode in MODES}
     return f"beside {SEVERAL_JOBS} jobs, p95 in times alone: " + ", ".join(
-        f"{mode} {ratio:.1f}x" for mode, ratio in worst.items()), {
+        f"{mode} {times(ratio)}" for mode, ratio in worst.items()), {
         f"a slice or FIFO keeps p95 within {BESIDE}x alone": min(worst["slice"], worst["fifo"]) <= BESIDE}
 
 

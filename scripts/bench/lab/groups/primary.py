@@ -98,7 +98,10 @@ def classes(points):
     kept = {name: points(f"class-{name}", "kept") for name in jobs if points.has(f"class-{name}")}
     still = [name for name in kept if jobs[name][0] == "insensitive"]
     others = [kept[name] for name in kept if jobs[name][0] in ("fitting", "streaming")]
-    return ", ".join(f"{name} {share:.0%}" for name, share in kept.items()), {
+    least = {}
+    for name, share in kept.items():
+        least[jobs[name][0]] = min(share, least.get(jobs[name][0], share))
+    return "kept at least: " + ", ".join(f"{kind} {share:.0%}" for kind, share in least.items()), {
         **{f"{name} is insensitive": kept[name] >= 1 - INSENSITIVE for name in still},
         "fitting and streaming jobs lose more": min(others) < min(kept[name] for name in still)}
 

@@ -111,5 +111,4 @@ ROWS = [Row("E Fig 6, 9", "two services on a CPU", "CFS fails at half; BVT to 80
             "To 60 % in all a slice keeps 5 cells of 6, SCHED_FIFO all, the default none. With more, little of the CPU is left: "
             "beside another process a request of this server takes 1.5 times the CPU time (D Table 3), so that 50 % of its "
             "peak and 30 % of the other one's are all of the CPU; and requests of 1 ms, of which 70 % of the CPU is made, "
-            "wait for more than 5 times their p95 at low load when this server uses 20 % of it. With borrowed virtual time "
-            "waits stay short up to half of the CPU (doc/tuning.md).")]
+            "wait for more than 5 times their p95 at low load when this server uses 20 % of it.", guest="grid")]

@@ -97,5 +97,4 @@ ROWS = [Row("E Fig 5", "square wave", "CFS: p95 in ms from 12 % on; BVT: from 50
                 "250 Hz. doc/benchmarks.md, *A square wave on the worker's CPU*, has the trials: with a pause after each "
                 "pass of a worker, as long as the pass, p95 fell from 1.6 to 0.4 ms, and where a thread at real-time "
                 "priority woke up beside it p99 fell to a tenth. The server does the latter (doc/qos.md, *Nudges*), as "
-                "far as it helps. SCHED_FIFO keeps p95 near that alone. On other kernels, and with borrowed virtual time, "
-                "which keeps it short up to half of the CPU, waits are in doc/tuning.md.")]
+                "far as it helps. SCHED_FIFO keeps p95 near that alone.", guest="wave")]

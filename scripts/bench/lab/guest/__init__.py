@@ -2,13 +2,14 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Other kernels, in deterministic time: Debian's kernels in a virtual machine without KVM whose clock
 counts instructions, so that the load of this machine does not matter; with this build's memcached and
-mcload."""
+mcload. One to four minutes of CPU time for each scheduler. Interrupted, it goes on behind the last
+point."""
 import json
 import os
 import platform
-import subprocess
 import sys
 
+from .. import common, store
 from . import kernels, machine
 from .experiments import EXPERIMENTS, SAME, SCHEDULERS, difference, missing, plan
 
@@ -23,9 +24,10 @@ def arguments(parser):
     parser.add_argument("experiment", metavar="EXPERIMENT", choices=[*EXPERIMENTS],
                         help="; ".join(f"{name}: {e.what}" for name, e in EXPERIMENTS.items()))
     parser.add_argument("--sched", metavar="NAME", action="append", choices=[*SCHEDULERS], default=[],
-                        help=f"of {', '.join(SCHEDULERS)}; may be repeated; all are the default")
+                        help=f"of {', '.join(SCHEDULERS)}; may be repeated; all that the kernel may have are the default")
     parser.add_argument("--runs", metavar="N", type=int, choices=range(1, 10), default=1,
                         help="of each; their largest difference is told (1)")
+    parser.add_argument("--again", action="store_true", help="measure what is there, too")
     parser.add_argument("--build", metavar="DIR", default=os.path.join(TOP, "build"),
                         help="with memcached/memcached and loadgen/mcload (build)")
     parser.add_argument("--folder", metavar="DIR", default=os.path.join(TOP, "build/lab"),
@@ -34,24 +36,93 @@ def arguments(parser):
                         help="print what the guest is to do, and boot none")
 
 
-def measure(experiment, sched, kernel, args):
-    """The result of one scheduler: the points of a run, and by how much others differ."""
-    lines = list(plan(experiment, SCHEDULERS[sched]))
+def possible(kernel):
+    """The schedulers that it may have: sched_ext is in the newest of Debian's, patches/linux-6.1-bvt in none."""
+    return [name for name, s in SCHEDULERS.items()
+            if kernel not in kernels.KERNELS or not (s.has_hrtick or s.rules is not None and kernel != "newest")]
+
+
+def path_of(args, sched):
+    return os.path.join(args.folder, f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{sched}.json")
+
+
+def stored(path):
+    """The result of a run before, whole or not; None: there was none."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def save(result, path):
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    os.rename(path + ".new", path)
+
+
+def follow(lines, result, keep):
+    """What a guest tells, into the result; keep is called with each point."""
+    kinds = set()
+    for line in lines:
+        kind = machine.take(line, result)
+        kinds.add(kind)
+        if kind == "@point":
+            keep(result)
+    if "@end" not in kinds:
+        raise machine.Refused("the guest did not get to its end"
+                              + (", but to the limit of its time" if "@limit" in kinds else ""))
+
+
+def boot(experiment, sched, kernel, args, result, keep):
+    """A guest for those points that the result has not."""
+    lines = list(plan(experiment, SCHEDULERS[sched], result["points"]))
     files = machine.contents(args.build, "\n".join(lines) + "\n")
     if SCHEDULERS[sched].rules is not None:
         files |= machine.bvt(os.path.join(TOP, "patches/sched_ext-bvt"), os.path.join(args.folder, "bvt"))
-    runs = [machine.points_of(machine.boot(kernel, files)) for _ in range(args.runs)]
-    release, points, errors = runs[0]
-    errors |= missing(lines, points)
-    result = {"kernel": release, "sched": sched, "points": points, "errors": errors,
-              "runs": args.runs, "difference": max(difference(points, other[1]) for other in runs)}
-    if not errors:
-        result["verdict"] = experiment.judge(points)
+    log = path_of(args, sched).removesuffix("json") + "log"
+    count = len(result["points"]) + len(missing(lines, result["points"]))
+
+    def told(now):
+        keep(now)
+        if sys.stderr.isatty():
+            print(f"{sched}: {len(now['points'])} of {count} points ", end="\r", file=sys.stderr)
+
+    try:
+        follow(machine.boot(kernel, files, log), result, told)
+        lost = missing(lines, result["points"])
+        if lost:
+            raise machine.Refused(f"the guest did not tell {', '.join(lost)}")
+    except machine.Refused as why:
+        raise machine.Refused(f"{why}. It said what is in {log}; with the same command again, its points "
+                              "so far are not measured again") from why
+
+
+def measure(experiment, sched, kernel, args):
+    """The result of one scheduler: the points of a run, and by how much others differ."""
+    path = path_of(args, sched)
+    os.makedirs(args.folder, exist_ok=True)
+    before = None if args.again or args.runs > 1 else stored(path)
+    if before is not None and "difference" in before:
+        return before
+    facts = {"experiment": args.experiment, "sched": sched, "commit": store.commit(), "host": platform.release(),
+             "qemu": machine.output(machine.QEMU, "--version").splitlines()[0], "runs": args.runs}
+    result = {"points": {}, "errors": {}, **(before or {}), **facts}
+    boot(experiment, sched, kernel, args, result, lambda now: save(now, path))
+    others = [{"points": {}, "errors": {}} for _ in range(1, args.runs)]
+    for other in others:
+        boot(experiment, sched, kernel, args, other, lambda _: None)
+    result["difference"] = max([difference(result["points"], other["points"]) for other in others], default=0.0)
+    if not result["errors"]:
+        result["verdict"] = experiment.judge(result["points"])
+    save(result, path)
     return result
 
 
 def show(result):
     print(f"{result['kernel']} {result['sched']}")
+    if "server" in result:
+        print(f"    the server said: {result['server']}")
     for name, why in result["errors"].items():
         print(f"    {name}: {why}")
     for name, values in result["points"].items():
@@ -65,37 +136,20 @@ def show(result):
         print(f"    {result['runs']} runs differ by {result['difference']:.2%}: {words}")
 
 
-def commit():
-    run = subprocess.run(["git", "-C", TOP, "rev-parse", "--short", "HEAD"], capture_output=True,
-                         text=True, check=False)
-    return run.stdout.strip() or None
-
-
-def save(result, args):
-    name = f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{result['sched']}.json"
-    path = os.path.join(args.folder, name)
-    os.makedirs(args.folder, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump({"experiment": args.experiment, "commit": commit(), "host": platform.release(),
-                   "qemu": machine.output(machine.QEMU, "--version").splitlines()[0], **result}, f,
-                  indent=1)
-    print(path)
-
-
 def run(args):
     experiment = EXPERIMENTS[args.experiment]
-    names = args.sched or list(SCHEDULERS)
+    names = args.sched or possible(args.kernel)
     if args.plan:
         for name in names:
             print(f"# {name}", *plan(experiment, SCHEDULERS[name]), sep="\n")
         return
+    common.end_on_signals()
     try:
         machine.needed(machine.QEMU, "qemu-system-x86")
         kernel = kernels.fetch(args.kernel, args.folder)
         for name in names:
-            result = measure(experiment, name, kernel, args)
-            show(result)
-            save(result, args)
+            show(measure(experiment, name, kernel, args))
+            print(path_of(args, name), flush=True)
     except machine.Refused as why:
         print(f"scripts/lab guest: {why}", file=sys.stderr)
         sys.exit(1)

@@ -12,6 +12,7 @@ FAIR = 0.03     # that a share may be off a half
 SAME = 0.01     # by which two runs may differ
 LIGHT = (5, 10, 20, 30, 40, 50)  # percent of the load at which a share of the CPU is enough
 BUSY_MS, PERIOD_MS = 6, 48        # of the batch job, about (init)
+BATCH_JOB = f"a batch job that wants {BUSY_MS} of every {PERIOD_MS} ms"
 WORK_US = 1000                   # of the second service
 
 
@@ -39,16 +40,28 @@ SCHEDULERS = {
 }
 
 
-def plan(experiment, s):
-    """All that the guest runs."""
+def points_in(part):
+    return re.findall(r"(?:^|; )(?:point|result) (\S+)", part, re.M)
+
+
+def plan(experiment, s, told=()):
+    """All that the guest runs, without the parts whose points have been told."""
     if s.has_hrtick:
         yield "echo HRTICK >/sys/kernel/debug/sched/features"
     if s.rules is not None:
         yield f"/bvt/bvt {s.rules} >/tmp/bvt 2>&1 &"
         yield "sleep 1; [ \"$(cat /sys/kernel/sched_ext/state)\" = enabled ] || cat /tmp/bvt"
-    yield from experiment.lines(s)
+    for part in experiment.parts(s):
+        names = points_in(part)
+        if not names or not set(names) <= set(told):
+            yield part
     if s.rules is not None:
         yield "point state cat /sys/kernel/sched_ext/state"
+
+
+def missing(lines, points):
+    """The points of a plan that have not come."""
+    return [name for name in points_in("\n".join(lines)) if name not in points]
 
 
 # ---- a task that wakes up each millisecond, beside the batch job --------------------------
@@ -61,9 +74,7 @@ def wake(s):
     for load in WAKE_LOADS:
         task = f"as {s.policy} /bin/service fixed {load * 10} 1000 {WAKE_SECONDS}"
         yield f"point alone-{load} {task}"
-        yield f"start_wave {WAKE_SECONDS + 0.2:g}"
-        yield f"point beside-{load} {task}"
-        yield "wait $waves"
+        yield f"start_wave {WAKE_SECONDS + 0.2:g}\npoint beside-{load} {task}\nwait $waves"
 
 
 # ---- memcached beside the batch job (E, figure 5) -----------------------------------------
@@ -74,10 +85,9 @@ WAVE_LOADS = (10, 20, 30, 40, 50, 70)
 def wave(s):
     yield f"serve -t 1 {s.server}"
     for load in WAVE_LOADS:
-        yield f"point alone-{load} load $((peak * {load} / 100))"
-        yield "start_wave 1.3"
-        yield f"point beside-{load} load $((peak * {load} / 100))"
-        yield "wait $waves"
+        rate = f"$((peak * {load} / 100))"
+        yield f"point alone-{load} load {rate}"
+        yield f"start_wave 1.3\npoint beside-{load} load {rate}\nwait $waves"
 
 
 # ---- memcached and a service of 1 ms (E, figures 6 and 9) ---------------------------------
@@ -92,22 +102,26 @@ def start_service(s, load, seconds):
             ">/tmp/service 2>/tmp/service.errors & service=$!")
 
 
+def cell(s, ours, theirs):
+    yield start_service(s, theirs, GRID_SECONDS + 0.2)
+    if s.quota:  # each has its part of the CPU; mcload's time is the server's
+        part = 100 * ours // (ours + theirs)
+        yield (f"(sleep 0.1; exec quota {QUOTA_MS} {part} $server,$(pidof mcload) "
+               f"{100 - part} $service) & quota=$!")
+    yield f"point {ours}+{theirs} load $((peak * {ours} / 100))"
+    if s.quota:
+        yield "kill $quota 2>/dev/null; kill -CONT $server $service 2>/dev/null"
+    yield f"wait $service; result service-{ours}+{theirs} $? /tmp/service"
+
+
 def grid(s):
     yield f"serve -t 1 {s.server}"
     yield f"point alone-{GRID_LOADS[0]} load $((peak * {GRID_LOADS[0]} / 100))"
-    yield start_service(s, GRID_LOADS[0], GRID_SECONDS)
-    yield f"wait $service; result service-alone-{GRID_LOADS[0]} $? /tmp/service"
+    yield (start_service(s, GRID_LOADS[0], GRID_SECONDS)
+           + f"\nwait $service; result service-alone-{GRID_LOADS[0]} $? /tmp/service")
     for ours in GRID_LOADS:
         for theirs in GRID_LOADS:
-            yield start_service(s, theirs, GRID_SECONDS + 0.2)
-            if s.quota:  # each has its part of the CPU; mcload's time is the server's
-                part = 100 * ours // (ours + theirs)
-                yield (f"(sleep 0.1; exec quota {QUOTA_MS} {part} $server,$(pidof mcload) "
-                       f"{100 - part} $service) & quota=$!")
-            yield f"point {ours}+{theirs} load $((peak * {ours} / 100))"
-            if s.quota:
-                yield "kill $quota 2>/dev/null; kill -CONT $server $service 2>/dev/null"
-            yield f"wait $service; result service-{ours}+{theirs} $? /tmp/service"
+            yield "\n".join(cell(s, ours, theirs))
 
 
 # ---- a worker more than there are CPUs (E, figure 3) --------------------------------------
@@ -127,10 +141,10 @@ def threads(s):
 # ---- two programs that want all of the CPU ------------------------------------------------
 
 def shares(s):
-    yield "cp /bin/wave /bin/spinner"
-    yield "wave 4000 4000 4 >/tmp/other 2>/tmp/other.errors & other=$!"
-    yield f"point spinner as {s.policy} /bin/spinner 4000 4000 4"
-    yield "wait $other; result other $? /tmp/other"
+    yield "\n".join(["cp /bin/wave /bin/spinner",
+                     "wave 4000 4000 4 >/tmp/other 2>/tmp/other.errors & other=$!",
+                     f"point spinner as {s.policy} /bin/spinner 4000 4000 4",
+                     "wait $other; result other $? /tmp/other"])
 
 
 # ---- what is to be seen -------------------------------------------------------------------
@@ -180,25 +194,31 @@ def judge_shares(points):
 @dataclass(frozen=True)
 class Experiment:
     what: str
-    lines: Callable  # of the plan, for a Scheduler
+    parts: Callable  # of the plan, for a Scheduler: each of some lines, which give points or are for later parts
     judge: Callable  # a verdict for points
+    pair: str = "beside / alone"  # of what judge_pairs compares
+    found: str = ""  # what it showed
 
 
 EXPERIMENTS = {
-    "wake": Experiment("a task that wakes up each millisecond, beside a batch job that wants "
-                       f"{BUSY_MS} of every {PERIOD_MS} ms", wake, judge_pairs),
-    "wave": Experiment("memcached beside that batch job (Reconciling, figure 5)", wave, judge_pairs),
+    "wake": Experiment(f"a task that wakes up each millisecond, beside {BATCH_JOB}", wake, judge_pairs),
+    "wave": Experiment(f"memcached beside {BATCH_JOB} (Reconciling, figure 5)", wave, judge_pairs, found=(
+        "Reproduced. On CFS p95 is 9 to 24 times that alone from 30 to 50 % of the peak (in the paper from 12 % on), and as "
+        "alone with nice -20, which gives a larger share, too, and with SCHED_FIFO. EEVDF doubles it at half of the peak "
+        "only; a slice of 100 us halves p99 at 10 % (161 us in place of 326, Linux 7.3), and is no better from 40 % on. "
+        "With borrowed virtual time p95 is as alone to half of the peak, as in the paper, and 1.3 times that at 70 %.")),
     "grid": Experiment("memcached and a service of 1 ms (Reconciling, figures 6 and 9)", grid,
-                       judge_grid),
-    "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs),
+                       judge_grid, found=(
+        "Reproduced for memcached, not for the number of cells. To half of its peak, whatever the load of the service, "
+        "memcached's p95 with borrowed virtual time is 103 to 264 us, as alone; by default it is up to 2.6 ms on CFS and "
+        "1.7 ms on 7.3. The cells end, with borrowed virtual time, where the service of 1 ms is late (80 % in all); by "
+        "default memcached is late from 30 % of its peak on (CFS), or from 50 % on. SCHED_FIFO with quotas for their mean "
+        "loads makes the service late at 10 % of its own load, beside memcached at 30 %.")),
+    "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs, "of two workers / of one",
+                          "Not reproduced: such a machine has one CPU, which both workers share, so that none of them has "
+                          "less than another one. In the paper one of many CPUs had two workers, and the others one each."),
     "shares": Experiment("two programs that want all of the CPU", shares, judge_shares),
 }
-
-
-def missing(lines, points):
-    """{name: why} of the points of a plan that did not come."""
-    names = re.findall(r"(?:^|; )(?:point|result) (\S+)", "\n".join(lines), re.M)
-    return {name: "has not come" for name in names if name not in points}
 
 
 def numbers(value, path=""):
