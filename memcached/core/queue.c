@@ -19,7 +19,7 @@ queue_init(struct queue *q, const struct core_shared *shared)
     sched_init(&q->sched);
     sched_set(&q->sched, &shared->class_shares, shared->class_max_wait);
     pace_init(&q->pace);
-    q->inline_ns = shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_WRITE_TURN_NS)
+    q->inline_ns = shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_SHORT_TURN_NS)
                                          : UINT64_MAX;
 }
 

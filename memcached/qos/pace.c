@@ -26,8 +26,8 @@ clamp(uint64_t n, uint64_t least, uint64_t most)
 nsec_t
 pace_turn_ns(const struct pace *p, nsec_t now)
 {
-    bool has_writes = p->write_at != 0 && now < p->write_at + PACE_WRITE_RECENT_NS;
-    nsec_t most = has_writes ? PACE_WRITE_TURN_NS : PACE_TURN_MAX_NS;
+    bool has_short = p->short_at != 0 && now < p->short_at + PACE_SHORT_RECENT_NS;
+    nsec_t most = has_short ? PACE_SHORT_TURN_NS : PACE_TURN_MAX_NS;
     if (p->guest_at == 0) {
         return most;
     }

@@ -25,9 +25,10 @@
 #define PACE_TURN_MIN_NS (8 * NSEC_PER_USEC)
 #define PACE_TURN_MAX_NS (100 * NSEC_PER_USEC)
 #define PACE_GUEST_PARTS 400
-/* While writes were queued so recently, which are short, too, it is no longer than this. */
-#define PACE_WRITE_TURN_NS (25 * NSEC_PER_USEC)
-#define PACE_WRITE_RECENT_NS (10 * NSEC_PER_MSEC)
+/* While short requests, which bulk and background ones are not, were queued so recently, it is no longer
+ * than this: of few connections of a tenant each has one at a time, and the next comes behind a look. */
+#define PACE_SHORT_TURN_NS (25 * NSEC_PER_USEC)
+#define PACE_SHORT_RECENT_NS (10 * NSEC_PER_MSEC)
 
 /* Output is written in pieces of the largest size that fits a turn: each is a system call, and the
  * kernel's segments have up to 64 KiB. */
@@ -43,7 +44,7 @@
 enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
 
 struct pace {
-    nsec_t guest_at, write_at;   /* when the last one came; 0: none has */
+    nsec_t guest_at, short_at;   /* when the last one came; 0: none has */
     uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
 };
 
@@ -60,7 +61,7 @@ pace_note_guest(struct pace *p, nsec_t now)
 static inline void
 pace_note_queued(struct pace *p, enum req_class lane, nsec_t now)
 {
-    p->write_at = lane == CLASS_WRITE ? now : p->write_at;
+    p->short_at = lane < CLASS_BULK ? now : p->short_at;
 }
 
 /* Deferred work may take so long before the next look. */

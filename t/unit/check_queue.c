@@ -178,7 +178,7 @@ TEST(writes_do_not_wait_long)
 {
     begin(0, CLASS_BULK, NSEC_PER_USEC);
     begin(1, CLASS_WRITE, NSEC_PER_USEC);
-    ck_assert_uint_lt(longest_pass(false), 2 * PACE_WRITE_TURN_NS);
+    ck_assert_uint_lt(longest_pass(false), 2 * PACE_SHORT_TURN_NS);
 }
 
 TEST(bulk_alone_is_looked_after_seldom)

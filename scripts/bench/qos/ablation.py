@@ -187,7 +187,7 @@ MECHANISMS = {
          "           core_read_clock(k) - k->pass.woke_at == UINT64_MAX;")]),
     "plain requests pass unasked while nothing binds": Mechanism(
         44, ["--qps-limit=10m, 16 gets at a time", "--slo=p99:10s, 16 gets at a time"], [
-            ("core/core.h", "? most : admission_unasked(k, most);",
+            ("core/pump.c", "? most : admission_unasked(k, most);",
              "? most : 0 * admission_unasked(k, most);")]),
     "a worker takes up to 64 tokens at a time": Mechanism(
         52, ["--qps-limit=10m, gets one by one", "--qps-limit=10m, 16 gets at a time"], [
