@@ -28,7 +28,9 @@ queue_put(struct core *k, struct work *work, enum req_class lane)
 {
     ctr_add(&k->classes[lane].queued, 1);
     PROBE(qos__defer, work, lane);
-    pace_note_queued(&k->queue.pace, lane, k->now);
+    if (lane < CLASS_BULK || unlikely(k->tenants.is_on)) {
+        pace_note_short(&k->queue.pace, k->now);
+    }
     work->node.tenant = unlikely(k->tenants.is_on) ? tenants_of(k, work, lane) : 0;
     sched_push(&k->queue.sched, &work->node, lane, k->now);
     if (unlikely(k->tenants.is_on)) {

@@ -25,8 +25,8 @@
 #define PACE_TURN_MIN_NS (8 * NSEC_PER_USEC)
 #define PACE_TURN_MAX_NS (100 * NSEC_PER_USEC)
 #define PACE_GUEST_PARTS 400
-/* While short requests, which bulk and background ones are not, were queued so recently, it is no longer
- * than this: of few connections of a tenant each has one at a time, and the next comes behind a look. */
+/* While short requests were queued so recently, it is no longer than this. Of the few connections of a
+ * client each has one in a turn of the worker, and the next comes behind a look at the sockets. */
 #define PACE_SHORT_TURN_NS (25 * NSEC_PER_USEC)
 #define PACE_SHORT_RECENT_NS (10 * NSEC_PER_MSEC)
 
@@ -57,11 +57,11 @@ pace_note_guest(struct pace *p, nsec_t now)
     p->guest_at = now;
 }
 
-/* Work of the class waits for a turn. */
+/* Work is queued that is short, or of one of several tenants. */
 static inline void
-pace_note_queued(struct pace *p, enum req_class lane, nsec_t now)
+pace_note_short(struct pace *p, nsec_t now)
 {
-    p->short_at = lane < CLASS_BULK ? now : p->short_at;
+    p->short_at = now;
 }
 
 /* Deferred work may take so long before the next look. */

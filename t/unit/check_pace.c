@@ -52,13 +52,7 @@ TEST(turns_beside_short_requests_are_not_the_longest)
 {
     struct pace p;
     pace_init(&p);
-    pace_note_queued(&p, CLASS_BULK, 100 * MS);
-    pace_note_queued(&p, CLASS_BACKGROUND, 100 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_TURN_MAX_NS);
-    pace_note_queued(&p, CLASS_SMALL, 50 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 50 * MS), PACE_SHORT_TURN_NS);
-    pace_note_queued(&p, CLASS_WRITE, 100 * MS);
-    pace_note_queued(&p, CLASS_BULK, 101 * MS);
+    pace_note_short(&p, 100 * MS);
     ck_assert_uint_eq(pace_turn_ns(&p, 101 * MS), PACE_SHORT_TURN_NS);
     pace_note_guest(&p, 101 * MS);
     ck_assert_uint_eq(pace_turn_ns(&p, 102 * MS), PACE_TURN_MIN_NS);
