@@ -19,8 +19,8 @@ queue_init(struct queue *q, const struct core_shared *shared)
     sched_init(&q->sched);
     sched_set(&q->sched, &shared->class_shares, shared->class_max_wait);
     pace_init(&q->pace);
-    q->inline_ns = shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_SHORT_TURN_NS)
-                                         : UINT64_MAX;
+    q->inline_ns =
+        shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_TURN_MAX_NS) : UINT64_MAX;
 }
 
 __attribute__((noinline)) void
@@ -28,9 +28,6 @@ queue_put(struct core *k, struct work *work, enum req_class lane)
 {
     ctr_add(&k->classes[lane].queued, 1);
     PROBE(qos__defer, work, lane);
-    if (lane < CLASS_BULK || unlikely(k->tenants.is_on)) {
-        pace_note_short(&k->queue.pace, k->now);
-    }
     work->node.tenant = unlikely(k->tenants.is_on) ? tenants_of(k, work, lane) : 0;
     sched_push(&k->queue.sched, &work->node, lane, k->now);
     if (unlikely(k->tenants.is_on)) {

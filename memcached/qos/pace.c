@@ -26,13 +26,11 @@ clamp(uint64_t n, uint64_t least, uint64_t most)
 nsec_t
 pace_turn_ns(const struct pace *p, nsec_t now)
 {
-    bool has_short = p->short_at != 0 && now < p->short_at + PACE_SHORT_RECENT_NS;
-    nsec_t most = has_short ? PACE_SHORT_TURN_NS : PACE_TURN_MAX_NS;
     if (p->guest_at == 0) {
-        return most;
+        return PACE_TURN_MAX_NS;
     }
     nsec_t gone = now > p->guest_at ? now - p->guest_at : 0;
-    return clamp(gone / PACE_GUEST_PARTS, PACE_TURN_MIN_NS, most);
+    return clamp(gone / PACE_GUEST_PARTS, PACE_TURN_MIN_NS, PACE_TURN_MAX_NS);
 }
 
 void

@@ -6,7 +6,8 @@
  * Turns by the pace of guests. A small request that comes at a random moment of a turn of length T
  * waits for T / 2 in the mean and T at most; looking after each turn costs the others c / (T + c). So T
  * is a part of the time since the last such request (a guest) came: with t between two of them none waits
- * for more than t / PACE_GUEST_PARTS, and while none comes the others pay next to nothing.
+ * for more than t / PACE_GUEST_PARTS. It has an upper bound, as replies are read while they are in a cache:
+ * with 100 us a client on another CPU got fewer large values than with 25.
  *
  * Learned byte costs. Most of a turn of large replies is one system call that writes, and what it
  * takes is known only from earlier ones: a moving average of the time per byte (as that of round
@@ -23,12 +24,8 @@
 #include "qos/class.h"
 
 #define PACE_TURN_MIN_NS (8 * NSEC_PER_USEC)
-#define PACE_TURN_MAX_NS (100 * NSEC_PER_USEC)
+#define PACE_TURN_MAX_NS (25 * NSEC_PER_USEC)
 #define PACE_GUEST_PARTS 400
-/* While short requests were queued so recently, it is no longer than this. Of the few connections of a
- * client each has one in a turn of the worker, and the next comes behind a look at the sockets. */
-#define PACE_SHORT_TURN_NS (25 * NSEC_PER_USEC)
-#define PACE_SHORT_RECENT_NS (10 * NSEC_PER_MSEC)
 
 /* Output is written in pieces of the largest size that fits a turn: each is a system call, and the
  * kernel's segments have up to 64 KiB. */
@@ -44,7 +41,7 @@
 enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
 
 struct pace {
-    nsec_t guest_at, short_at;   /* when the last one came; 0: none has */
+    nsec_t guest_at;             /* when the last one came; 0: none has */
     uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
 };
 
@@ -55,13 +52,6 @@ static inline void
 pace_note_guest(struct pace *p, nsec_t now)
 {
     p->guest_at = now;
-}
-
-/* Work is queued that is short, or of one of several tenants. */
-static inline void
-pace_note_short(struct pace *p, nsec_t now)
-{
-    p->short_at = now;
 }
 
 /* Deferred work may take so long before the next look. */

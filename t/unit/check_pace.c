@@ -31,8 +31,7 @@ TEST(turns_go_by_the_pace_of_guests)
         {0, PACE_TURN_MIN_NS},
         {200 * US, PACE_TURN_MIN_NS}, /* 5,000 a second */
         {PACE_GUEST_PARTS * PACE_TURN_MIN_NS, PACE_TURN_MIN_NS},
-        {10 * MS, 25 * US},
-        {20 * MS, 50 * US},
+        {6 * MS, 15 * US},
         {PACE_GUEST_PARTS * PACE_TURN_MAX_NS, PACE_TURN_MAX_NS},
         {1000 * MS, PACE_TURN_MAX_NS},
     };
@@ -46,19 +45,6 @@ TEST(turns_go_by_the_pace_of_guests)
     }
     ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
                       PACE_TURN_MIN_NS); /* the clock was set back */
-}
-
-TEST(turns_beside_short_requests_are_not_the_longest)
-{
-    struct pace p;
-    pace_init(&p);
-    pace_note_short(&p, 100 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 101 * MS), PACE_SHORT_TURN_NS);
-    pace_note_guest(&p, 101 * MS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 102 * MS), PACE_TURN_MIN_NS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_SHORT_RECENT_NS - 1),
-                      (9 * MS - 1) / PACE_GUEST_PARTS);
-    ck_assert_uint_eq(pace_turn_ns(&p, 1000 * MS), PACE_TURN_MAX_NS);
 }
 
 TEST(the_cost_of_a_byte_is_learned)
@@ -104,17 +90,17 @@ TEST(a_piece_fits_the_turn)
     struct pace p;
     pace_init(&p);
     learn(&p, 200, 64 * KIB, 10 * US);
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_SHORT_TURN_NS), PACE_PIECE_MAX);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MAX_NS), PACE_PIECE_MAX);
     learn(&p, 200, 64 * KIB, 16 * US); /* 4 KiB each */
-    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_SHORT_TURN_NS), 100 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MAX_NS), 100 * KIB);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), 32 * KIB);
-    ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 100 * KIB), PACE_SHORT_TURN_NS);
+    ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 100 * KIB), PACE_TURN_MAX_NS);
     learn(&p, 200, 64 * KIB, 50 * US);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
     for (unsigned i = 0; i < 200; i++) { /* whole records */
         pace_learn(&p, PACE_TLS, 64 * KIB, 16 * US);
     }
-    ck_assert_uint_eq(pace_piece(&p, PACE_TLS, PACE_SHORT_TURN_NS), 96 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_TLS, PACE_TURN_MAX_NS), 96 * KIB);
     learn(&p, 2000, 64 * KIB, NSEC_PER_SEC);
     ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_TURN_MIN_NS), PACE_PIECE_MIN);
 }

@@ -166,19 +166,12 @@ longest_pass(bool has_guests)
     return longest;
 }
 
-/* While small requests or writes come, deferred work keeps to short turns: the sockets are looked at
+/* While small requests come, deferred work keeps to short turns: the sockets are looked at
  * again soon. */
 TEST(small_ones_do_not_wait)
 {
     begin(0, CLASS_BULK, NSEC_PER_USEC);
     ck_assert_uint_lt(longest_pass(true), 2 * PACE_TURN_MIN_NS);
-}
-
-TEST(writes_do_not_wait_long)
-{
-    begin(0, CLASS_BULK, NSEC_PER_USEC);
-    begin(1, CLASS_WRITE, NSEC_PER_USEC);
-    ck_assert_uint_lt(longest_pass(false), 2 * PACE_SHORT_TURN_NS);
 }
 
 TEST(bulk_alone_is_looked_after_seldom)

@@ -197,19 +197,6 @@ TEST(large_values_beside_large_values)
     expect_between(ratio_behind(run, 1000, 4000), .95, 1.05);
 }
 
-/* Of few connections each has one in a pass, so passes are not the longest. */
-TEST(passes_are_short)
-{
-    const struct pace *pace = &sim.core.queue.pace;
-    open_client(0, PEER_MANY, "get big\r\n");
-    open_client(1, PEER_FEW, "get big\r\n");
-    run(10000);
-    ck_assert_uint_eq(pace_turn_ns(pace, sim_now), PACE_TURN_MAX_NS);
-    be_fair(FAIR_PEER);
-    run(1000);
-    ck_assert_uint_eq(pace_turn_ns(pace, sim_now), PACE_SHORT_TURN_NS);
-}
-
 TEST(one_tenant_waits_for_nobody)
 {
     be_fair(FAIR_PEER);
