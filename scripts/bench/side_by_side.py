@@ -104,13 +104,21 @@ def children_of(pid):
     return found
 
 
+def cpu_time_of_ended(pid):
+    """Of the children that the process has waited for."""
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[13]) + int(fields[14])) / TICK
+
+
 def cpu_time_with_children(pid):
     """Of the process and all that come from it, those that have ended included."""
     try:
-        with open(f"/proc/{pid}/stat") as f:
-            fields = f.read().rsplit(")", 1)[1].split()
-        ended = (int(fields[13]) + int(fields[14])) / TICK
-        return cpu_time_of(pid) + ended + sum(cpu_time_with_children(child) for child in children_of(pid))
+        while True:
+            ended = cpu_time_of_ended(pid)
+            used = cpu_time_of(pid) + sum(map(cpu_time_with_children, children_of(pid)))
+            if cpu_time_of_ended(pid) == ended:  # else one ended meanwhile, and is in neither or in both
+                return used + ended
     except (FileNotFoundError, ProcessLookupError):
         return 0.0  # it is among those that have ended
 
