@@ -6,7 +6,7 @@
  * Turns by the pace of guests. A small request that comes at a random moment of a turn of length T
  * waits for T / 2 in the mean and T at most; looking after each turn costs the others c / (T + c). So T
  * is a part of the time since the last such request (a guest) came: with t between two of them none waits
- * for more than t / PACE_GUEST_PARTS. It has an upper bound, as replies are read while they are in a cache:
+ * for more than t / PACE_GUEST_PARTS or the lower bound of T. It has an upper one, as replies are read while they are in a cache:
  * with 100 us a client on another CPU got fewer large values than with 25.
  *
  * Learned byte costs. Most of a turn of large replies is one system call that writes, and what it
@@ -33,8 +33,8 @@
 /* No request is run while so much output waits: it is written first. Nor is more written at once in the
  * turn of one of several that were ready together. */
 #define PACE_OUT_MAX 65536
-#define PACE_PIECE_MIN                                                                   \
-    16384 /* also what any turn that is over still may write, and a TLS record */
+/* Also what any turn that is over still may write, and the most that a TLS record holds. */
+#define PACE_PIECE_MIN 16384
 #define PACE_PIECE_STEP 4096
 
 /* Over what is written. */
