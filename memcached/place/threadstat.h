@@ -20,9 +20,10 @@ struct threadstat {
 
 /* What is not there is 0. */
 void threadstat_read(pid_t tid, struct threadstat *t);
-/* All but migrations. */
+/* All but migrations. The run time is that of now; the files have it as it was at the last tick
+ * or switch, 10 ms ago at the worst. */
 void threadstat_read_times(pid_t tid, struct threadstat *t);
-/* For frequent use: the file, or -1; the caller closes it. */
+/* For frequent use, and as the file has it: the file, or -1; the caller closes it. */
 must_check int threadstat_open_times(pid_t tid);
 void threadstat_reread_times(int fd, struct threadstat *t);
 
