@@ -351,6 +351,16 @@ block_signals(bool is_blocked)
 }
 
 static int
+no_thread(const char *what, int error)
+{
+    fprintf(stderr,
+            "memcached: can't start %s: %s; raise the limits on threads and memory (ulimit -u, "
+            "ulimit -v, TasksMax=)\n",
+            what, strerror(error));
+    return STATUS_OS_ERROR;
+}
+
+static int
 start_log(struct server *sv)
 {
     const struct settings *s = sv->settings;
@@ -365,8 +375,7 @@ start_log(struct server *sv)
     if (!watch_init(&sv->watch, &conf) ||
         !watchers_start(&sv->watchers, &sv->watch, &sv->shared.registry,
                         &sv->shared.open_conns, sv->tls)) {
-        perror("memcached: can't start the live log");
-        return STATUS_OS_ERROR;
+        return no_thread("the live log", errno);
     }
     watch_set_prefixes(&sv->watch, s->counts_prefixes);
     sv->has_log = true;
@@ -389,8 +398,8 @@ start_workers(struct server *sv)
         error != 0 || stats_start(&sv->stats); /* while all workers are alive */
     bool are_able = worker_pool_go(shared);
     if (error != 0) {
-        fprintf(stderr, "memcached: can't create a worker thread: %s\n", strerror(error));
-        return 1;
+        (void)no_thread("all workers", error);
+        return STATUS_FAILURE;
     }
     if (!are_able) {
         fprintf(stderr, "memcached: can't create the event base of a worker thread\n");
@@ -565,8 +574,7 @@ start_maintenance(struct server *sv)
     conf.second_ctx = sv;
     minute_init(&sv->minute, clock_now());
     if (!maintenance_start(&sv->maintenance, &conf)) {
-        perror("memcached: can't create the background thread");
-        return STATUS_OS_ERROR;
+        return no_thread("the background thread", errno);
     }
     return 0;
 }

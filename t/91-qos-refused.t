@@ -3,7 +3,7 @@
 # where there is one, and the server serves; or the start ends with one line. Not once a second
 # again. t/preload/refuse.c, preloaded into the server, does it.
 use MCTest ':ours';
-use Errno qw(EINVAL ENOPROTOOPT ENOSYS EPERM);
+use Errno qw(EAGAIN EINVAL ENOPROTOOPT ENOSYS EPERM);
 
 my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/refuse.so';
 my (undef, @wrapped) = server_binary();
@@ -171,6 +171,7 @@ sub ends($name, $rules, $line, @args) {
         or diag("status $run->{status}, signal $run->{signal}: $run->{err}");
 }
 
+ends('no thread', ['clone=' . EAGAIN], qr/can't start the live log: .*; raise .*ulimit -u/, @AS_ROOT);
 ends('its CPUs are not told', ['sched_getaffinity=' . EPERM], qr/cannot plan the workers' CPUs: /, '--pin', @AS_ROOT);
 ends('no core files', ["setrlimit:1:$RLIMIT_CORE=" . EPERM], qr/core files/, '-r', @AS_ROOT);
 ends('no descriptors', ["setrlimit:1:$RLIMIT_NOFILE=" . EPERM], qr/limit on open files: /, @AS_ROOT);

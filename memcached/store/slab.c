@@ -3,6 +3,8 @@
  */
 #include "store/slab.h"
 
+#include <inttypes.h>
+
 #include "store/item.h"
 
 #define CHUNK_MAX_LEAST 512u /* the head of a chained item with the longest key fits */
@@ -317,31 +319,29 @@ count_classes_needed(const struct slab *sl)
 }
 
 /* With preallocation everything at once, and a page for each class; if they lend, for the largest,
- * which serves all. Else addresses alone. */
-static const char *
-provide(struct slab *sl, const struct store_conf *conf)
+ * which serves all. Else addresses alone. False: `err` says why. */
+static bool
+provide(struct slab *sl, const struct store_conf *conf, char *err, size_t err_len)
 {
-    static const char no_memory[] = "no memory for preallocation";
-
     if (!conf->preallocates && conf->memory == NULL) {
-        return pages_reserve(&sl->pages) ? NULL : "no addresses for slab memory";
+        snprintf(err, err_len, "no addresses for slab memory");
+        return pages_reserve(&sl->pages);
     }
-    if (sl->pages.limit_bytes / STORE_PAGE_BYTES < count_classes_needed(sl)) {
-        return sl->lends
-                   ? "preallocation needs more memory: about a megabyte for each size of "
-                     "items"
-                   : "preallocation needs at least one megabyte for each slab class";
+    uint64_t needed = count_classes_needed(sl);
+    if (sl->pages.limit_bytes / STORE_PAGE_BYTES < needed) {
+        snprintf(err, err_len,
+                 "preallocation needs -m %" PRIu64 " or more: a megabyte for each of so many "
+                 "sizes of items",
+                 needed);
+        return false;
     }
-    if (!pages_preallocate(&sl->pages, conf->memory)) {
-        return no_memory;
-    }
+    snprintf(err, err_len, "no memory for preallocation");
+    bool has_all = pages_preallocate(&sl->pages, conf->memory);
     for (unsigned i = sl->lends ? sl->class_count : 1;
-         i <= sl->class_count && !conf->restores; i++) {
-        if (!grow_class(sl, i)) {
-            return no_memory;
-        }
+         has_all && i <= sl->class_count && !conf->restores; i++) {
+        has_all = grow_class(sl, i);
     }
-    return NULL;
+    return has_all;
 }
 
 bool
@@ -357,17 +357,18 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     sl->whole_pages = conf->whole_pages || conf->can_reassign;
     sl->can_reassign = conf->can_reassign;
     sl->lends = conf->lends_chunks;
-    if (wrong == NULL) {
+    bool is_right = wrong == NULL;
+    if (is_right) {
         build_classes(sl, conf);
         set_most(sl);
-        wrong = provide(sl, conf);
-    }
-    if (wrong != NULL) {
+        is_right = provide(sl, conf, err, err_len);
+    } else {
         snprintf(err, err_len, "%s", wrong);
-        slab_fini(sl);
-        return false;
     }
-    return true;
+    if (!is_right) {
+        slab_fini(sl);
+    }
+    return is_right;
 }
 
 void

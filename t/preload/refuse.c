@@ -27,6 +27,7 @@ static const struct {
     long number;
 } calls[] = {
     {"capset", SYS_capset},
+    {"clone", SYS_clone3}, /* of a thread */
     {"ioctl", SYS_ioctl},
     {"mbind", SYS_mbind},
     {"mlockall", SYS_mlockall},

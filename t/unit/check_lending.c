@@ -196,7 +196,14 @@ TEST(preallocated_memory_may_be_too_little)
     conf.preallocates = true;
     conf.limit_bytes = 4 * MIB;
     ck_assert_ptr_null(store_create(&conf, err, sizeof(err)));
-    ck_assert_ptr_nonnull(strstr(err, "about a megabyte for each size of items"));
+    unsigned megabytes;
+    ck_assert_int_eq(sscanf(err, "preallocation needs -m %u or more: ", &megabytes), 1);
+    conf.limit_bytes = (megabytes - 1) * MIB;
+    ck_assert_ptr_null(store_create(&conf, err, sizeof(err)));
+    conf.limit_bytes = megabytes * MIB;
+    struct store *enough = store_create(&conf, err, sizeof(err));
+    ck_assert_ptr_nonnull(enough);
+    store_destroy(&enough);
 }
 
 TEST(the_last_page_goes_where_another_class_serves)
