@@ -330,7 +330,8 @@ provide(struct slab *sl, const struct store_conf *conf, char *err, size_t err_le
     uint64_t needed = count_classes_needed(sl);
     if (sl->pages.limit_bytes / STORE_PAGE_BYTES < needed) {
         snprintf(err, err_len,
-                 "preallocation needs -m %" PRIu64 " or more: a megabyte for each of so many "
+                 "preallocation needs -m %" PRIu64
+                 " or more: a megabyte for each of so many "
                  "sizes of items",
                  needed);
         return false;
