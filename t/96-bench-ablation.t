@@ -14,5 +14,5 @@ for name, mechanism in ablation.MECHANISMS.items():
     print("good" if is_good else "bad", name)
 PYTHON
 is($run->{status}, 0, 'all texts are found') or diag($run->{err});
-like($run->{out}, qr/\A(?:good .*\n){18}\z/, 'each changes something, and is measured under a load');
+like($run->{out}, qr/\A(?:good .*\n)+\z/, 'each changes something, and is measured under a load');
 done_testing();

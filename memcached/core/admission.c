@@ -196,21 +196,6 @@ go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
     work->type->turn(work, &turn);
 }
 
-/* Is it time for a round among those that wait? When the timer says so; and before, when the
- * worker is awake and the first is late by half a nap. At a rate R and a nap N a wake-up then
- * serves R N requests instead of one; a token is late by N at most, which the bucket holds, so no
- * rate is lost. */
-static bool
-is_round_due(struct core *k)
-{
-    struct admission *a = &k->admission;
-    if (!a->is_armed || k->is_draining) {
-        return true;
-    }
-    nsec_t due = limiter_due(&a->limits, k->now);
-    return due < k->now && k->now - due >= limiter_sleep_least(a->limits.shared) / 2;
-}
-
 /* A client that has gone loses its place: its tokens are the next one's. */
 static void
 serve_ticket(struct core *k, struct waitq_node *n, enum limiter_verdict verdict)
@@ -234,8 +219,8 @@ admission_serve(struct core *k)
     core_wake(k);
     nsec_t now = core_read_clock(k);
     if (a->round_at == 0) {
-        if (!is_round_due(k)) {
-            return;
+        if (a->is_armed && !k->is_draining) {
+            return; /* the timer says when */
         }
         a->round_at = now;
     }

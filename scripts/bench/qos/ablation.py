@@ -44,7 +44,6 @@ P99_AND_BYTES = {**P99, "neighbour MB/s": ("moved", True)}
 ANSWERED = {"answered/s": ("rate", True), **P99}
 COST = {"us of CPU a get": ("cost", False)}
 OVERLOAD = 900000  # gets a second: more than one CPU can answer here
-LIMIT, OFFERED = 20000, 1.2
 
 
 def beside(what, *options):
@@ -85,15 +84,6 @@ def upset(what):
                     cpus=f"{side.SERVER_CPU},{side.CLIENT_CPU}"))
 
 
-def limited():
-    def measure(run, server):
-        one = limits.under_limit(run, server, LIMIT, OFFERED)
-        one.values["off"] = one.values["error"] * 1e6
-        return one
-    return Load(measure, {"ppm off the limit": ("off", False),
-                          "`version` p99 us": ("version", False)})
-
-
 def wave(rate):
     """rate: of gets of several keys a second."""
     groups = []
@@ -120,7 +110,6 @@ LOADS = {
     "--slo=p99:10s, 16 gets at a time": cost(16, "--slo=p99:10s"),
     "--qps-limit=10m, gets one by one": cost(1, "--qps-limit=10m"),
     "--qps-limit=10m, 16 gets at a time": cost(16, "--qps-limit=10m"),
-    "limit of 20,000/s, 24,000 offered": limited(),
     "trickled gets": abused("trickle"),
     "batch job on one worker's CPU": upset("batch job on one worker's CPU"),
     "3 workers on 2 CPUs": upset("3 workers on 2 CPUs"),
@@ -193,11 +182,6 @@ MECHANISMS = {
         52, ["--qps-limit=10m, gets one by one", "--qps-limit=10m, 16 gets at a time"], [
             ("qos/limit.c", "    return size > LEASE_MAX ? LEASE_MAX : size;",
              "    return size > LEASE_MAX ? 1 : 1;")]),
-    "requests that wait for tokens are looked at early": Mechanism(
-        4, ["limit of 20,000/s, 24,000 offered"], [
-            ("core/admission.c",
-             "    return due < k->now && k->now - due >= limiter_sleep_least(a->limits.shared) / 2;",
-             "    return due < k->now && due == UINT64_MAX;")]),
     "saturated workers are told apart by delay": Mechanism(46, ["3 workers on 2 CPUs"], [
         ("qos/balance.c", "        w->backlog = BACKLOG_WEIGHT * saturation(w) *",
          "        w->backlog = 0.0 * BACKLOG_WEIGHT * saturation(w) *")]),
