@@ -13,7 +13,7 @@
 #include "admin/health.h"
 #include "admin/http.h"
 #include "admin/page.h"
-#include "admin/sampler.h"
+#include "admin/recorder.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mbox.h"
@@ -148,14 +148,14 @@ admin_serve(struct admin *a, struct stats *st)
         return true;
     }
     struct health *health = health_create(st->worker_count, clock_rel(clock_now()));
-    struct sampler *sampler = sampler_create(st);
-    if (health == NULL || sampler == NULL) {
+    struct recorder *recorder = recorder_create(st);
+    if (health == NULL || recorder == NULL) {
         free(health);
-        sampler_destroy(&sampler);
+        recorder_destroy(&recorder);
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&a->lock));
-    a->view = (struct admin_view){ADMIN_SERVING, st, health, sampler};
+    a->view = (struct admin_view){ADMIN_SERVING, st, health, recorder};
     PTHREAD_OK(pthread_mutex_unlock(&a->lock));
     return true;
 }
@@ -166,7 +166,7 @@ admin_leave(struct admin *a)
     if (a != NULL) {
         PTHREAD_OK(pthread_mutex_lock(&a->lock));
         free(a->view.health);
-        sampler_destroy(&a->view.sampler);
+        recorder_destroy(&a->view.recorder);
         a->view = (struct admin_view){.state = ADMIN_STOPPING};
         PTHREAD_OK(pthread_mutex_unlock(&a->lock));
     }
@@ -196,6 +196,6 @@ admin_close(struct admin **a)
     }
     PTHREAD_OK(pthread_mutex_destroy(&self->lock));
     free(self->view.health);
-    sampler_destroy(&self->view.sampler);
+    recorder_destroy(&self->view.recorder);
     free(self);
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "admin/sampler.h"
+#include "admin/recorder.h"
 #include "base/json.h"
 #include "config.h"
 #include "front/brief.h"
@@ -34,7 +34,7 @@ known(bool is_known, double value)
 /* ---- the samples ---------------------------------------------------------------------- */
 
 /* A row of numbers, one of each sample; of a class where it is a class's. */
-struct series {
+struct history_row {
     const char *name;
     double (*value)(const struct timeline_sample *s, unsigned class);
 };
@@ -82,7 +82,7 @@ SERIES(p50, known(s->has_delay[c], front_us(s->p50_ns[c])))
 SERIES(p99, known(s->has_delay[c], front_us(s->p99_ns[c])))
 #undef SERIES
 
-static const struct series of_all[] = {
+static const struct history_row of_all[] = {
     {"seconds", of_seconds},
     {"limit_per_second", of_limit},
     {"tokens", of_tokens},
@@ -98,7 +98,7 @@ static const struct series of_all[] = {
     {"connections", of_connections},
 };
 
-static const struct series of_class[] = {
+static const struct history_row of_class[] = {
     {"requests_per_second", of_requests},
     {"refused_per_second", of_refused},
     {"delay_p50_us", of_p50},
@@ -108,7 +108,7 @@ static const struct series of_class[] = {
 /* The oldest first. */
 static void
 put_series(struct json *j, const struct timeline *t, unsigned count,
-           const struct series *series, unsigned class)
+           const struct history_row *series, unsigned class)
 {
     json_open(j, series->name, '[');
     for (unsigned back = count; back-- > 0;) {
@@ -274,12 +274,12 @@ void
 history_page(struct admin_view *view, struct http_exchange *x)
 {
     struct json json, *j = &json;
-    const struct sampler *s = view->sampler;
+    const struct recorder *s = view->recorder;
     const struct stats *st = s->stats;
     const struct net_shared *shared = st->shared;
     struct timeline_counts counts = {.hits = 0};
     nsec_t now = clock_now();
-    sampler_count(st, &counts);
+    recorder_count(st, &counts);
     json_init(j, x->out);
     json_open(j, NULL, '{');
     json_put(j, JSON("schema", HISTORY_SCHEMA), JSON("version", HISTORY_VERSION),

@@ -67,13 +67,13 @@ static const char *const groups[] = {"",        "settings", "items", "slabs",
                                      "classes", "qos",      "pin"};
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 
-struct source {
+struct metrics_source {
     struct stats *stats;
     struct collected groups[GROUP_COUNT];
 };
 
 static const struct collected *
-lines_of(const struct source *source, const char *group)
+lines_of(const struct metrics_source *source, const char *group)
 {
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         if (strcmp(groups[i], group) == 0) {
@@ -84,10 +84,10 @@ lines_of(const struct source *source, const char *group)
 }
 
 static bool
-collect_all(struct stats *st, struct source *source)
+collect_all(struct stats *st, struct metrics_source *source)
 {
     bool is_good = true;
-    *source = (struct source){.stats = st};
+    *source = (struct metrics_source){.stats = st};
     for (size_t i = 0; is_good && i < GROUP_COUNT; i++) {
         is_good = collect_group(st, groups[i], &source->groups[i]);
         give_way();
@@ -96,7 +96,7 @@ collect_all(struct stats *st, struct source *source)
 }
 
 static void
-free_all(struct source *source)
+free_all(struct metrics_source *source)
 {
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         collect_free(&source->groups[i]);
@@ -153,7 +153,7 @@ count_sets(struct stats *st, const struct row *row, const char *label)
 
 /* The line's value as a number in text; NULL: it is none. */
 static const char *
-number_of(const struct row *row, const struct source *source, const char *label,
+number_of(const struct row *row, const struct metrics_source *source, const char *label,
           const char *value, char text[VALUE_MAX])
 {
     char *end;
@@ -236,7 +236,7 @@ put_line(struct exposition *e, const struct row *row, const char *label,
 }
 
 static void
-put_row(struct exposition *e, const struct row *row, const struct source *source)
+put_row(struct exposition *e, const struct row *row, const struct metrics_source *source)
 {
     const struct collected *lines = lines_of(source, row->group);
     const char *star = strchr(row->line, '*');
@@ -393,7 +393,7 @@ void
 metrics_page(struct admin_view *view, struct http_exchange *x)
 {
     struct exposition e = {.out = x->out, .format = exposition_choose(x->accept)};
-    struct source source;
+    struct metrics_source source;
     x->type = exposition_type(e.format);
     if (!collect_all(view->stats, &source)) {
         x->has_failed = true;

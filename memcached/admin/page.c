@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "admin/health.h"
-#include "admin/sampler.h"
+#include "admin/recorder.h"
 
 /* What may run in the live page: its own script and style, named by their SHA-256. t/74-live.t
  * says what they are after a change. */
@@ -76,5 +76,5 @@ void
 admin_second(struct admin_view *view)
 {
     health_second(view);
-    sampler_second(view->sampler);
+    recorder_second(view->recorder);
 }

@@ -13,7 +13,7 @@
 #include "admin/http.h"
 
 struct health;
-struct sampler;
+struct recorder;
 struct stats;
 
 enum admin_state { ADMIN_STARTING, ADMIN_SERVING, ADMIN_STOPPING };
@@ -23,7 +23,7 @@ struct admin_view {
     enum admin_state state;
     struct stats *stats; /* of ADMIN_SERVING, else NULL */
     struct health *health;
-    struct sampler *sampler;
+    struct recorder *recorder;
 };
 
 typedef void admin_page(struct admin_view *view, struct http_exchange *x);

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/num.h"
-#include "doctor/check.h"
+#include "doctor/rows.h"
 #include "place/cgroup.h"
 #include "place/cpustat.h"
 

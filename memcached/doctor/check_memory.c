@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "doctor/check.h"
+#include "doctor/rows.h"
 #include "place/cgroup.h"
 
 #define MB_SHIFT 20

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/num.h"
-#include "doctor/check.h"
+#include "doctor/rows.h"
 
 #define NIC_NAME 32
 #define FLUSH_WARN_NS 20000 /* a good part of a request's time */

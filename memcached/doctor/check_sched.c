@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "doctor/check.h"
+#include "doctor/rows.h"
 #include "place/cgroup.h"
 
 #define SLICE_GOOD_NS UINT64_C(1000000)

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 
 #include "base/num.h"
-#include "doctor/check.h"
+#include "doctor/rows.h"
 
 #define DEBUGFS "/sys/kernel/debug"
 

@@ -5,7 +5,7 @@
  */
 #include "base/fold.h"
 #include "base/json.h"
-#include "doctor/check.h"
+#include "doctor/rows.h"
 
 #define TEXT_LEN 1024
 #define LINE_COLUMNS 80

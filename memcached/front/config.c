@@ -234,7 +234,7 @@ static const struct opt options[] = {
 enum job_kind { JOB_RELOAD, JOB_SAVE, JOB_KINDS };
 
 /* One runs at a time, and answers all that asked before it began. */
-struct job {
+struct config_job {
     uint32_t asked, done;
     bool has_failed; /* the last */
     char *report;    /* its lines, CR LF behind each; NULL: no memory */
@@ -242,7 +242,7 @@ struct job {
 
 struct state {
     pthread_mutex_t lock; /* everything */
-    struct job jobs[JOB_KINDS];
+    struct config_job jobs[JOB_KINDS];
     void (*wake)(void *ctx);
     void *wake_ctx;
     bool is_open;
@@ -342,7 +342,7 @@ config_work(struct stats *st)
 {
     struct state *own = state_of(st);
     for (unsigned kind = 0; kind < JOB_KINDS; kind++) {
-        struct job *job = &own->jobs[kind];
+        struct config_job *job = &own->jobs[kind];
         PTHREAD_OK(pthread_mutex_lock(&own->lock));
         uint32_t asked = job->asked;
         bool is_done = asked == job->done;
@@ -372,7 +372,7 @@ config_hangup(struct stats *st)
 
 /* The answer of a job that is done. */
 static enum reply
-answer(struct serve_qos *q, const struct job *job)
+answer(struct serve_qos *q, const struct config_job *job)
 {
     if (job->report == NULL) {
         q->sink->has_failed = true;
@@ -387,7 +387,7 @@ static enum reply
 request(struct stats *st, struct serve_qos *q, enum job_kind kind)
 {
     struct state *own = state_of(st);
-    struct job *job = &own->jobs[kind];
+    struct config_job *job = &own->jobs[kind];
     enum reply reply = REPLY_NONE;
     PTHREAD_OK(pthread_mutex_lock(&own->lock));
     if (q->place->at == 0 && own->is_open) {

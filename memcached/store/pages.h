@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/link.h"
+#include "store/item_link.h"
 #include "store/mem.h"
 #include "store/store.h"
 

@@ -8,7 +8,7 @@
 
 /* Its atomics are relaxed: which thread takes which part is of no account, and the end of the threads
  * orders the rest. */
-struct job {
+struct parallel_job {
     parallel_step *step;
     void *ctx;
     size_t parts;
@@ -17,7 +17,7 @@ struct job {
 };
 
 struct hand {
-    struct job *job;
+    struct parallel_job *job;
     unsigned number;
     pthread_t thread;
 };
@@ -26,7 +26,7 @@ static void *
 work(void *arg)
 {
     const struct hand *h = arg;
-    struct job *j = h->job;
+    struct parallel_job *j = h->job;
     size_t i;
 
     while (!atomic_load_explicit(&j->has_failed, memory_order_relaxed) &&
@@ -51,7 +51,7 @@ parallel_size(unsigned threads, size_t parts)
 bool
 parallel_run(unsigned size, size_t parts, parallel_step *step, void *ctx)
 {
-    struct job job = {.step = step, .ctx = ctx, .parts = parts};
+    struct parallel_job job = {.step = step, .ctx = ctx, .parts = parts};
     struct hand hands[PARALLEL_MAX];
     unsigned n;
 

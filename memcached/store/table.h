@@ -28,7 +28,7 @@
 #include "base/bytes.h"
 #include "base/seq.h"
 #include "store/item.h"
-#include "store/link.h"
+#include "store/item_link.h"
 #include "store/mem.h"
 #include "store/store.h"
 

@@ -3,7 +3,7 @@
  *
  * Each check of --doctor on made-up hosts: what level it finds, and what it says.
  */
-#include "doctor/check.h"
+#include "doctor/rows.h"
 
 #include "check_main.h"
 #include "check_tree.h"

@@ -9,16 +9,16 @@
 #include "admin/timeline.h"
 #include "front/stats.h"
 
-struct sampler {
+struct recorder {
     struct stats *stats;
     struct timeline timeline;
 };
 
 /* The workers have started. NULL: no memory. */
-must_check struct sampler *sampler_create(struct stats *st);
-void sampler_destroy(struct sampler **s);
+must_check struct recorder *recorder_create(struct stats *st);
+void recorder_destroy(struct recorder **s);
 /* To be called once a second. */
-void sampler_second(struct sampler *s);
+void recorder_second(struct recorder *s);
 
 /* Adds what all workers have counted since the start. */
-void sampler_count(const struct stats *st, struct timeline_counts *counts);
+void recorder_count(const struct stats *st, struct timeline_counts *counts);

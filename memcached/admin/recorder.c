@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "admin/sampler.h"
+#include "admin/recorder.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 /* ---- totals --------------------------------------------------------------------------- */
 
 void
-sampler_count(const struct stats *st, struct timeline_counts *counts)
+recorder_count(const struct stats *st, struct timeline_counts *counts)
 {
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct worker *w = &st->workers[i];
@@ -43,10 +43,10 @@ time_of(const struct worker *w)
 }
 
 static void
-take_mark(struct sampler *s)
+take_mark(struct recorder *s)
 {
     struct timeline_mark *mark = timeline_mark(&s->timeline);
-    sampler_count(s->stats, &mark->counts);
+    recorder_count(s->stats, &mark->counts);
     for (unsigned i = 0; i < s->stats->worker_count; i++) {
         const struct worker *w = &s->stats->workers[i];
         mark->threads[i] = time_of(w);
@@ -83,23 +83,23 @@ measure(struct stats *st, nsec_t now, struct timeline_gauges *g)
 
 /* ---- steps ---------------------------------------------------------------------------- */
 
-struct sampler *
-sampler_create(struct stats *st)
+struct recorder *
+recorder_create(struct stats *st)
 {
-    struct sampler *s = calloc(1, sizeof *s);
+    struct recorder *s = calloc(1, sizeof *s);
     if (s == NULL) {
         return NULL;
     }
     s->stats = st;
     if (!timeline_init(&s->timeline, st->worker_count, LATENCY_SUB_BITS,
                        LATENCY_MAX_NS)) {
-        sampler_destroy(&s);
+        recorder_destroy(&s);
     }
     return s;
 }
 
 void
-sampler_destroy(struct sampler **s)
+recorder_destroy(struct recorder **s)
 {
     if (*s != NULL) {
         timeline_fini(&(*s)->timeline);
@@ -109,7 +109,7 @@ sampler_destroy(struct sampler **s)
 }
 
 void
-sampler_second(struct sampler *s)
+recorder_second(struct recorder *s)
 {
     nsec_t now = clock_now();
     struct timeline *t = &s->timeline;
