@@ -89,8 +89,13 @@ sub test_large {
         answers($c, $code, {%large}, 'set of 1 MiB and 1 byte');
         answers($c, 0x00, {status => 1, value => 'Not found'}, 'the old value is gone');
     }
-    put($c, packet(0x02, %f, value => 'v' x ($max * 3)));
-    answers($c, 0x02, {%large}, 'add of 3 MiB');
+    ask($c, 0x01, %f, value => 'old');
+    for my $code (0x02, 0x03, 0x0e, 0x12) {
+        my %g = $code == 0x0e ? (%f, extras => '') : %f;
+        put($c, packet($code, %g, value => 'v' x ($max * 3)));
+        answers($c, $code, {%large}, sprintf '%02x of 3 MiB', $code);
+        is(ask($c, 0x00, key => 'big')->{value}, 'old', 'only a set drops the old value');
+    }
     put($c, packet(0xe0, key => 'k', value => 'v' x ($max * 3)));
     answers($c, 0xe0, {%UNKNOWN}, 'an unknown opcode with 3 MiB');
     ask($c, 0x01, %f, value => 'v' x 900_000);

@@ -37,24 +37,30 @@ cmd_of(const struct req *req)
 
 /* A value that could not be stored must not leave an older one visible. */
 static void
-unlink_old(enum verb verb, const struct env *env, struct key key)
+unlink_old(const struct env *env, struct key key)
 {
-    if (verb == VERB_SET || env->conf->rules->unlinks_on_any_failed_store) {
-        struct store_result ignored;
-        /* absent is as good as deleted */
-        enum store_status status =
-            store_delete(env->store, key, NULL, env->now, &ignored);
-        must(status == STORE_OK || status == STORE_MISS);
-    }
+    struct store_result ignored;
+    /* absent is as good as deleted */
+    enum store_status status = store_delete(env->store, key, NULL, env->now, &ignored);
+    must(status == STORE_OK || status == STORE_MISS);
+}
+
+static bool
+unlinks_old(const struct req *req, const struct env *env)
+{
+    return req->verb == VERB_SET || (req->protocol != PROTOCOL_BINARY &&
+                                     env->conf->rules->unlinks_on_any_failed_store);
 }
 
 /* There is no memory for a value, or it is too large. */
 static enum reply
-give_up(enum verb verb, const struct env *env, struct key key, enum store_status status)
+give_up(const struct env *env, struct key key, bool unlinks, enum store_status status)
 {
     bool is_large = status == STORE_TOO_LARGE;
     ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
-    unlink_old(verb, env, key);
+    if (unlinks) {
+        unlink_old(env, key);
+    }
     return is_large ? REPLY_TOO_LARGE : REPLY_NO_MEMORY_STORING;
 }
 
@@ -71,7 +77,7 @@ exec_set(const struct env *env, const struct ascii_set *set, const char *value,
     uint8_t class_id;
     enum store_status status = store_set(env->store, key, &to, env->now, &class_id);
     if (unlikely(status != STORE_OK)) {
-        return give_up(VERB_SET, env, key, status);
+        return give_up(env, key, true, status);
     }
     ctr_add(&env->ctr->slab[class_id].cmd_set[false], 1);
     PROBE(command__set, env->client_fd, key.p, (int)key.len, (int)to.len);
@@ -100,7 +106,8 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     key_event_refused(env, key, cmd_of(req), status);
     s->swallow = (uint64_t)req->value_len +
                  (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
-    return exec_reply(s, env, out, give_up(req->verb, env, key, status));
+    enum reply reply = give_up(env, key, unlinks_old(req, env), status);
+    return exec_reply(s, env, out, reply);
 }
 
 static const enum reply commit_replies[] = {
