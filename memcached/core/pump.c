@@ -566,7 +566,8 @@ bool
 pump_ends_here(const struct pump *p, const struct turn *turn)
 {
     const struct core *k = p->core;
-    return turn->is_alone && k->queue.sched.length == 0 && p->out.bytes <= pump_piece(p);
+    bool is_last = p->out.bytes <= PACE_PIECE_MIN || p->out.bytes <= pump_piece(p);
+    return turn->is_alone && k->queue.sched.length == 0 && is_last;
 }
 
 bool
