@@ -504,7 +504,7 @@ pump_take_back(struct pump *p)
 /* ---- reading --------------------------------------------------------------------------- */
 
 /* In the queue of its lane, or of small requests for others' sake. */
-static bool
+static __attribute__((noinline)) bool
 defer_read(struct pump *p, enum req_class lane)
 {
     struct core *k = p->core;
