@@ -305,6 +305,7 @@ enum pump_end
 pump_run(struct pump *p, struct turn *turn)
 {
     enum req_class class;
+    bool is_bulk = p->history.class == CLASS_BULK;
     if (unlikely(p->work.ticket.is_admitted)) {
         class = (enum req_class)p->history.class;
         turn->has_long |= p->session.is_long;
@@ -336,7 +337,8 @@ pump_run(struct pump *p, struct turn *turn)
     struct session_limits limits = {
         .keys = KEYS_PER_RUN,
         .out_bytes = p->out_most,
-        .late_bytes = may_be_late ? p->core->shared->classes.late_bytes : 0};
+        .late_bytes = may_be_late ? p->core->shared->classes.late_bytes : 0,
+        .is_bulk = is_bulk};
     if (unlikely(p->session.is_open)) {
         return execute_more_keys(p, turn, &limits, class);
     }
