@@ -49,12 +49,11 @@ static inline bool
 bytes_equal(const char *a, const char *b, size_t n)
 {
     if (likely(n >= 16)) {
-        for (size_t i = 16; i < n; i += 16) {
-            if (bytes_unlike(a, b, i - 16, i - 8) != 0) {
-                return false;
-            }
+        uint64_t unlike = bytes_unlike(a, b, 0, 8) | bytes_unlike(a, b, n - 16, n - 8);
+        for (size_t i = 16; i + 16 < n; i += 16) {
+            unlike |= bytes_unlike(a, b, i, i + 8);
         }
-        return bytes_unlike(a, b, n - 16, n - 8) == 0;
+        return unlike == 0;
     }
     if (n >= 8) {
         return bytes_unlike(a, b, 0, n - 8) == 0;

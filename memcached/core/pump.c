@@ -305,6 +305,7 @@ enum pump_end
 pump_run(struct pump *p, struct turn *turn)
 {
     enum req_class class;
+    bool is_bulk = p->history.class == CLASS_BULK;
     if (unlikely(p->work.ticket.is_admitted)) {
         class = (enum req_class)p->history.class;
         turn->has_long |= p->session.is_long;
@@ -336,7 +337,8 @@ pump_run(struct pump *p, struct turn *turn)
     struct session_limits limits = {
         .keys = KEYS_PER_RUN,
         .out_bytes = p->out_most,
-        .late_bytes = may_be_late ? p->core->shared->classes.late_bytes : 0};
+        .late_bytes = may_be_late ? p->core->shared->classes.late_bytes : 0,
+        .is_bulk = is_bulk};
     if (unlikely(p->session.is_open)) {
         return execute_more_keys(p, turn, &limits, class);
     }
@@ -504,7 +506,7 @@ pump_take_back(struct pump *p)
 /* ---- reading --------------------------------------------------------------------------- */
 
 /* In the queue of its lane, or of small requests for others' sake. */
-static bool
+static __attribute__((noinline)) bool
 defer_read(struct pump *p, enum req_class lane)
 {
     struct core *k = p->core;
@@ -566,7 +568,8 @@ bool
 pump_ends_here(const struct pump *p, const struct turn *turn)
 {
     const struct core *k = p->core;
-    return turn->is_alone && k->queue.sched.length == 0 && p->out.bytes <= pump_piece(p);
+    bool is_last = p->out.bytes <= PACE_PIECE_MIN || p->out.bytes <= pump_piece(p);
+    return turn->is_alone && k->queue.sched.length == 0 && is_last;
 }
 
 bool

@@ -219,19 +219,12 @@ conn_fill_body(struct conn *c, const struct turn *turn)
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-/* *sent bytes of the runs have gone. */
-static enum io
-send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
+/* *sent bytes of those that were offered have gone. */
+static inline enum io
+classify_send(struct conn *c, ssize_t n, size_t offered, size_t *sent)
 {
-    size_t offered = 0;
-    for (unsigned i = 0; i < runs; i++) {
-        offered += iov[i].iov_len;
-    }
-    /* The end of a piece that is no whole segment goes with the next piece, not alone. */
-    int more = offered < c->pump.out.bytes ? MSG_MORE : 0;
-    ssize_t n = send_runs(c->source.fd, iov, runs, MSG_NOSIGNAL | more);
     *sent = n > 0 ? (size_t)n : 0;
-    if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
+    if (likely(n >= 0) || errno == EAGAIN || errno == EWOULDBLOCK) {
         c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
         return c->edge.is_blocked ? IO_AGAIN : IO_OK;
     }
@@ -242,11 +235,24 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     return IO_CLOSED;
 }
 
+static enum io
+send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
+{
+    size_t offered = 0;
+    for (unsigned i = 0; i < runs; i++) {
+        offered += iov[i].iov_len;
+    }
+    /* The end of a piece that is no whole segment goes with the next piece, not alone. */
+    int more = offered < c->pump.out.bytes ? MSG_MORE : 0;
+    ssize_t n = send_runs(c->source.fd, iov, runs, MSG_NOSIGNAL | more);
+    return classify_send(c, n, offered, sent);
+}
+
 enum io
 conn_send(struct conn *c, const char *from, size_t bytes, size_t *sent)
 {
-    struct iovec run = {.iov_base = (void *)(uintptr_t)from, .iov_len = bytes};
-    enum io io = send_plain(c, &run, 1, sent);
+    ssize_t n = sys_send(c->source.fd, from, bytes, MSG_NOSIGNAL);
+    enum io io = classify_send(c, n, bytes, sent);
     if (*sent > 0) {
         c->edge.must_probe = false;
         ctr_add(&c->worker->ctr.bytes_written, *sent);

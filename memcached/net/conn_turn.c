@@ -448,7 +448,7 @@ const struct work_type conn_work = {
     .turn = take_turn, .ends_if_gone = ends_if_gone, .describe_peer = describe_peer};
 
 /* Its request waits for a token; replies to those before it go when there is room. */
-static void
+static __attribute__((noinline)) void
 on_ready_waiting(struct conn *c)
 {
     if (conn_is_reset(c)) {
@@ -458,7 +458,7 @@ on_ready_waiting(struct conn *c)
     }
 }
 
-void
+__attribute__((flatten)) void
 conn_on_ready(struct poll_source *source, unsigned ready)
 {
     struct conn *c =

@@ -6,7 +6,7 @@
  * ASCII_CUT_SLACK - 1 bytes behind that may be read. Pure.
  *
  *     p = ascii_cut_get(p, end)     "get a b\r\n"
- *     ascii_cut_key(&p, &key)          ^
+ *     ascii_cut_key(&p, &key)          ^         while there is a blank
  *     ascii_cut_key(&p, &key)            ^
  *     ascii_line_end(p, end)               ^
  */
@@ -35,13 +35,10 @@ ascii_cut_get(const char *p, const char *end)
     return end - p > 4 && memcmp(p, "get ", 4) == 0 ? p + 3 : NULL;
 }
 
-/* The next key, with the blank in front of it. False, and *p as it was: there is none, or a bad one. */
+/* The next key, with the blank in front of it, at which p is. False: it is a bad one. */
 static inline bool
 ascii_cut_key(const char **p, struct slice *key)
 {
-    if (**p != ' ') {
-        return false;
-    }
     const char *begin = *p + 1;
     const char *end = ascii_word_end(begin);
     *key = (struct slice){begin, (size_t)(end - begin)};

@@ -52,9 +52,14 @@ ascii_value_head(char *dst, const char *key, size_t key_len, uint32_t flags,
     memcpy(to, "VALUE ", 6);
     bytes_copy(to + 6, key, key_len);
     to += 6 + key_len;
-    *to++ = ' ';
-    to += num_put_freely(to, flags);
-    *to++ = ' ';
+    if (likely(flags == 0)) {
+        memcpy(to, " 0 ", 3);
+        to += 3;
+    } else {
+        *to++ = ' ';
+        to += num_put_freely(to, flags);
+        *to++ = ' ';
+    }
     to += num_put_freely(to, value_len);
     if (has_cas) {
         *to++ = ' ';

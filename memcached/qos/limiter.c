@@ -542,9 +542,14 @@ limiter_leave(struct limiter_worker *d, struct waitq_node *n)
 }
 
 void
-limiter_rest_classes(struct limiter_worker *d, nsec_t now)
+limiter_give_leases(struct limiter_worker *d, nsec_t now)
 {
+    struct limiter *l = d->shared;
+    limit_rest(&l->total, &d->total.lease, now);
+    if (atomic_load_explicit(&l->is_simple, memory_order_relaxed)) {
+        return;
+    }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        limit_rest(&d->shared->by_class[c], &d->by_class[c].lease, now);
+        limit_rest(&l->by_class[c], &d->by_class[c].lease, now);
     }
 }

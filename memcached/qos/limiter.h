@@ -179,17 +179,13 @@ void limiter_look_again(struct limiter_worker *d);
 /* n waits no more. */
 void limiter_leave(struct limiter_worker *d, struct waitq_node *n);
 /* For limiter_rest. */
-void limiter_rest_classes(struct limiter_worker *d, nsec_t now);
+void limiter_give_leases(struct limiter_worker *d, nsec_t now);
 /* The worker goes idle: unused tokens go back, if others may need them. */
 static inline void
 limiter_rest(struct limiter_worker *d, nsec_t now)
 {
-    struct limiter *l = d->shared;
-    if (likely(!atomic_load_explicit(&l->is_on, memory_order_relaxed))) {
-        return; /* leases of a limit that was lifted are void */
-    }
-    limit_rest(&l->total, &d->total.lease, now);
-    if (!atomic_load_explicit(&l->is_simple, memory_order_relaxed)) {
-        limiter_rest_classes(d, now);
+    /* Leases of a limit that was lifted are void. */
+    if (unlikely(atomic_load_explicit(&d->shared->is_on, memory_order_relaxed))) {
+        limiter_give_leases(d, now);
     }
 }

@@ -179,6 +179,7 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
     g.binary = req->protocol == PROTOCOL_BINARY ? req : NULL;
     g.wants_cas = wants_cas(req);
     g.may_hold = true;
+    g.is_to_hold = limits->is_bulk && left == 1;
     if (limits->out_bytes - out->bytes < room) {
         g.last_begin = to + (limits->out_bytes - out->bytes);
     }

@@ -36,12 +36,11 @@ put_value(const struct gets *g, struct key key, const struct store_hit *hit)
     return to + total;
 }
 
-/* Behind the last key of a line. False: no space, or its replies are too much. */
+/* Behind the last key of a line. False: its replies are too much. */
 static inline bool
 end_line(struct gets *g)
 {
-    if (unlikely((size_t)(g->end - g->to) < END_BYTES ||
-                 (size_t)(g->to - g->line) + END_BYTES > g->line_bytes)) {
+    if (unlikely((size_t)(g->to - g->line) + END_BYTES > g->line_bytes)) {
         return false;
     }
     memcpy(g->to, END, END_BYTES);
@@ -93,6 +92,11 @@ take(void *ctx, unsigned i, enum store_status status, const struct store_hit *hi
         g->misses++;
         exec_count_gone(g->env, status); /* it is not found dead again */
         PROBE(command__get, g->env->client_fd, key.p, key.len, -1, 0);
+        if (unlikely((size_t)(g->end - g->to) < END_BYTES)) {
+            /* A hit leaves as much: what is kept for its head has room for three numbers of 64
+             * bits, and flags and length have 32. */
+            return STORE_TAKE_STOP;
+        }
     }
     bool ends_line = (g->line_ends >> i & 1) != 0;
     return ends_line && !end_line(g) ? STORE_TAKE_STOP : STORE_TAKEN;
@@ -105,6 +109,7 @@ gets_begin(struct gets *g, const struct env *env, char *to, size_t room)
     g->binary = NULL;
     g->wants_cas = false;
     g->may_hold = false;
+    g->is_to_hold = false;
     g->count = 0;
     g->line_ends = 0;
     g->to = to;
@@ -122,6 +127,9 @@ gets_run(struct gets *g)
     g->misses = 0;
     g->lines = 0;
     g->line = g->to;
+    if (unlikely(g->is_to_hold)) {
+        return store_read_to_hold(g->env->store, g->keys, g->env->now, take, g);
+    }
     return store_read(g->env->store, g->keys, g->count, g->env->now, take, g);
 }
 
@@ -135,8 +143,8 @@ gets_count(const struct gets *g, unsigned n)
 
 /* ---- whole lines ----------------------------------------------------------------------- */
 
-/* Cuts the line at p, keys[from..most) taking its keys; *n: behind the last one. Where the next line
- * begins; NULL: it is none of these. */
+/* Cuts the line at p, keys[from..most) taking its keys, of which it has one; *n: behind the last one.
+ * Where the next line begins; NULL: it is none of these. */
 static inline const char *
 cut_line(const char *p, const char *end, struct store_read *keys, unsigned from,
          unsigned most, unsigned *n)
@@ -146,23 +154,33 @@ cut_line(const char *p, const char *end, struct store_read *keys, unsigned from,
     if (unlikely(p == NULL)) {
         return NULL;
     }
-    for (*n = from; *n < most && ascii_cut_key(&p, &key); ++*n) {
-        keys[*n].key = (struct key){key.p, key.len};
-    }
+    *n = from;
+    do {
+        if (unlikely(!ascii_cut_key(&p, &key))) {
+            return NULL;
+        }
+        keys[(*n)++].key = (struct key){key.p, key.len};
+    } while (*p == ' ' && *n < most);
     return ascii_line_end(p, end);
 }
 
-/* Lines whose keys are in one batch: where each ends in the input, and behind which key. */
+/* Behind a key of a line that was cut. */
+static inline const char *
+behind_key(const struct store_read *read)
+{
+    return read->key.p + read->key.len;
+}
+
+/* Lines whose keys are in one batch. */
 struct batch {
     struct gets gets;
     struct store_read keys[GETS_KEYS];
     unsigned lines;
-    const char *in_end[GETS_KEYS];
-    uint8_t keys_end[GETS_KEYS];
 };
 
-/* As many lines as there is room for, and are good; of at most so many keys each. */
-static void
+/* As many lines as there is room for, and are good; of at most so many keys each. Where the next one
+ * begins. */
+static const char *
 gather(struct batch *b, const char *p, const char *end, unsigned keys, unsigned requests)
 {
     struct gets *g = &b->gets;
@@ -172,15 +190,32 @@ gather(struct batch *b, const char *p, const char *end, unsigned keys, unsigned 
     g->line_ends = 0;
     while (p < end && b->lines < requests && g->count < GETS_KEYS) {
         unsigned most = keys < GETS_KEYS - g->count ? g->count + keys : GETS_KEYS;
-        p = cut_line(p, end, b->keys, g->count, most, &n);
-        if (unlikely(p == NULL)) {
+        const char *next = cut_line(p, end, b->keys, g->count, most, &n);
+        if (unlikely(next == NULL)) {
             break;
         }
         g->count = n;
         g->line_ends |= UINT32_C(1) << (n - 1);
-        b->keys_end[b->lines] = (uint8_t)n;
-        b->in_end[b->lines++] = p;
+        b->lines++;
+        p = next;
     }
+    return p;
+}
+
+/* Of the lines that were answered; *next: where the first other one begins. */
+static __attribute__((noinline)) unsigned
+keys_answered(const struct batch *b, const char *end, const char **next)
+{
+    uint32_t line_ends = b->gets.line_ends;
+    unsigned keys = 0;
+    for (unsigned i = 0; i < b->gets.lines; i++) {
+        keys = (unsigned)__builtin_ctz(line_ends) + 1;
+        line_ends &= line_ends - 1;
+    }
+    if (keys > 0) {
+        *next = ascii_line_end(behind_key(&b->keys[keys - 1]), end);
+    }
+    return keys;
 }
 
 struct gets_served
@@ -196,16 +231,19 @@ gets_serve(const struct env *env, const char *in, size_t len, char *to, size_t r
     g->line_bytes = limits->line_bytes;
     const char *p = in;
     do {
-        gather(&b, p, in + len, limits->keys, limits->requests - served.requests);
+        const char *rest =
+            gather(&b, p, in + len, limits->keys, limits->requests - served.requests);
         if (g->count == 0) {
             break;
         }
         (void)gets_run(g);
-        if (g->lines > 0) {
-            gets_count(g, b.keys_end[g->lines - 1]);
-            p = b.in_end[g->lines - 1];
-            served.requests += g->lines;
+        if (likely(g->lines == b.lines)) {
+            gets_count(g, g->count);
+            p = rest;
+        } else {
+            gets_count(g, keys_answered(&b, in + len, &p));
         }
+        served.requests += g->lines;
         g->to = g->line; /* a line that was not answered in whole begins anew */
     } while (g->lines == b.lines);
     served.consumed = (size_t)(p - in);
@@ -239,8 +277,7 @@ gets_line_step(struct gets_line *line)
     gets_count(g, done);
     line->at += done;
     if (done > 0) {
-        const struct key *last = &g->keys[done - 1].key;
-        line->rest = last->p + last->len;
+        line->rest = behind_key(&g->keys[done - 1]);
     }
     if (done < g->count) {
         return GETS_LINE_STUCK;

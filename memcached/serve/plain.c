@@ -8,62 +8,68 @@
 #define LINE_END "\r\n"
 #define LINE_END_BYTES (sizeof LINE_END - 1)
 
-/* The set in front of in[0..len). Returns its length, 0: the session's. */
-static __attribute__((noinline)) size_t
-serve_set(const struct env *env, const char *in, size_t len, char *to, size_t room,
-          struct plain_limits *limits, struct plain_served *served)
+struct set_served {
+    size_t consumed; /* 0: it is the session's */
+    size_t made, value_len;
+};
+
+/* The set in front of in[0..len). Knows nothing of what else was served, so that with gets alone that
+ * can be in registers. */
+static __attribute__((noinline)) struct set_served
+serve_set(const struct env *env, const char *in, size_t len, char *to, size_t value_most)
 {
+    struct set_served none = {.consumed = 0};
     struct ascii_set set;
-    if (!limits->may_set || limits->gets.requests == 0) {
-        return 0;
-    }
     size_t line = ascii_cut_set(in, in + len, &set);
-    if (line == 0 || set.value_len > limits->gets.value_bytes || room < ASCII_REPLY_MAX) {
-        return 0;
+    if (line == 0 || set.value_len > value_most) {
+        return none;
     }
     size_t value = (size_t)set.value_len + LINE_END_BYTES;
     if (len - line < value ||
         memcmp(in + line + set.value_len, LINE_END, LINE_END_BYTES) != 0) {
-        return 0;
+        return none;
     }
     struct slice reply =
         ascii_reply(exec_set(env, &set, in + line, env->conf->plain_owner));
     size_t made = set.is_noreply ? 0 : reply.len;
     memcpy(to, reply.p, made);
-    limits->gets.requests--;
-    served->made += made;
-    served->sets.requests++;
-    served->sets.bytes += made + set.value_len;
-    served->ends_with_set = true;
-    return line + value;
-}
-
-static size_t
-serve_gets(const struct env *env, const char *in, size_t len, char *to, size_t room,
-           struct gets_limits *limits, struct plain_served *served)
-{
-    struct gets_served gets = gets_serve(env, in, len, to, room, limits);
-    limits->requests -= gets.requests;
-    served->made += gets.made;
-    served->gets.requests += gets.requests;
-    served->gets.bytes += gets.made;
-    served->ends_with_set &= gets.requests == 0;
-    return gets.consumed;
+    return (struct set_served){
+        .consumed = line + value, .made = made, .value_len = set.value_len};
 }
 
 struct plain_served
 plain_serve(const struct env *env, char *in, size_t len, char *to, size_t room,
-            struct plain_limits *limits)
+            const struct plain_limits *limits)
 {
     struct plain_served served = {.consumed = 0};
+    struct gets_limits left = limits->gets;
     size_t part;
     in[len] = '\n';
     do {
         const char *p = in + served.consumed;
-        size_t n = len - served.consumed, left = room - served.made;
-        part = *p == 's' ? serve_set(env, p, n, to + served.made, left, limits, &served)
-                         : serve_gets(env, p, n, to + served.made, left, &limits->gets,
-                                      &served);
+        size_t n = len - served.consumed;
+        if (*p != 's') {
+            struct gets_served gets =
+                gets_serve(env, p, n, to + served.made, room - served.made, &left);
+            part = gets.consumed;
+            left.requests -= gets.requests;
+            served.made += gets.made;
+            served.gets.requests += gets.requests;
+            served.gets.bytes += gets.made;
+            served.ends_with_set &= part == 0;
+        } else if (limits->may_set && left.requests > 0 &&
+                   room - served.made >= ASCII_REPLY_MAX) {
+            struct set_served set =
+                serve_set(env, p, n, to + served.made, left.value_bytes);
+            part = set.consumed;
+            left.requests -= part > 0;
+            served.made += set.made;
+            served.sets.requests += part > 0;
+            served.sets.bytes += set.made + set.value_len;
+            served.ends_with_set |= part > 0;
+        } else {
+            break;
+        }
         served.consumed += part;
     } while (part > 0 && served.consumed < len);
     return served;

@@ -40,4 +40,4 @@ struct plain_served {
 /* Serves those at the front of in[0..len). No watcher wants to hear of gets. ASCII_CUT_SLACK bytes
  * behind the input are this function's. */
 struct plain_served plain_serve(const struct env *env, char *in, size_t len, char *to,
-                                size_t room, struct plain_limits *limits);
+                                size_t room, const struct plain_limits *limits);

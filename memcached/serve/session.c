@@ -42,7 +42,9 @@ take_req(struct session *s, const struct env *env)
             return false;
         }
     }
-    *s->req = (struct req){.protocol = (enum protocol)s->protocol};
+    /* What is behind it belongs to one family each, whose parser writes what is read. */
+    memset(s->req, 0, offsetof(struct req, word));
+    s->req->protocol = (enum protocol)s->protocol;
     return true;
 }
 

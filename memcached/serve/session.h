@@ -71,6 +71,7 @@ struct session_limits {
     unsigned keys;     /* look up at most this many keys of a retrieval */
     size_t out_bytes;  /* start nothing when this much output is waiting */
     size_t late_bytes; /* a value larger than this stops with RAN_LATE; 0: never */
+    bool is_bulk;      /* the client's requests are large of late */
 };
 
 /* What class_of wants to know, without depending on it. */

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "sock/sys.h"
-
 bool
 poller_open(struct poller *p)
 {
@@ -43,34 +41,5 @@ poller_remove(struct poller *p, struct poll_source *source)
         if (p->batch[i].data.ptr == source) {
             p->batch[i].data.ptr = NULL;
         }
-    }
-}
-
-static void
-report(const struct epoll_event *event)
-{
-    struct poll_source *source = event->data.ptr;
-    unsigned ready = event->events;
-    if (unlikely(source == NULL)) {
-        return; /* it was removed after it had become ready */
-    }
-    if (unlikely(ready & (EPOLLERR | EPOLLHUP))) {
-        ready |= POLLER_READ | POLLER_WRITE;
-    }
-    source->on_ready(source, ready);
-}
-
-void
-poller_wait(struct poller *p, bool may_sleep)
-{
-    if (p->next == p->count) {
-        int n = sys_epoll_wait(p->fd, p->batch, POLLER_BATCH, may_sleep ? -1 : 0);
-        must(n >= 0 || errno == EINTR);
-        p->next = 0;
-        p->count = n > 0 ? n : 0;
-    }
-    p->is_broken = false;
-    while (p->next < p->count && !p->is_broken) {
-        report(&p->batch[p->next++]);
     }
 }

@@ -11,11 +11,13 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 
 #include "base/must.h"
+#include "sock/sys.h"
 
 #define POLLER_BATCH 64 /* events taken from the kernel at once */
 
@@ -52,8 +54,37 @@ must_check bool poller_add(struct poller *p, struct poll_source *source, unsigne
  * added. */
 void poller_remove(struct poller *p, struct poll_source *source);
 
-/* Reports a batch of what is ready; sleeps until there is something when may_sleep. */
-void poller_wait(struct poller *p, bool may_sleep);
+static inline void
+poller_report(const struct epoll_event *event)
+{
+    struct poll_source *source = event->data.ptr;
+    unsigned ready = event->events;
+    if (unlikely(source == NULL)) {
+        return; /* it was removed after it had become ready */
+    }
+    if (unlikely(ready & (EPOLLERR | EPOLLHUP))) {
+        ready |= POLLER_READ | POLLER_WRITE;
+    }
+    source->on_ready(source, ready);
+}
+
+/* Reports a batch of what is ready; sleeps until there is something when may_sleep. A part of the
+ * owner's loop. */
+static inline void
+poller_wait(struct poller *p, bool may_sleep)
+{
+    if (p->next == p->count) {
+        int n = sys_epoll_wait(p->fd, p->batch, POLLER_BATCH, may_sleep ? -1 : 0);
+        must(n >= 0 || errno == EINTR);
+        p->next = 0;
+        p->count = n > 0 ? n : 0;
+    }
+    p->is_broken = false;
+    while (p->next < p->count && !p->is_broken) {
+        poller_report(&p->batch[p->next++]);
+    }
+}
+
 /* In a callback: nothing else was ready. */
 static inline bool
 poller_had_one(const struct poller *p)

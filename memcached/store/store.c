@@ -266,6 +266,17 @@ store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
     return n;
 }
 
+unsigned
+store_read_to_hold(struct store *s, struct store_read *read, uint32_t now,
+                   store_take_fn *take, void *ctx)
+{
+    struct core_rest rest = core_rest(s, now);
+
+    read->hash = hash_of(s, read->key);
+    enum store_take taken = take_locked(s, read, 0, &rest, take, ctx);
+    return taken == STORE_TAKEN || taken == STORE_TAKE_HOLD;
+}
+
 /* Which client refreshes an item: the first that finds it stale, or about to expire,
  * unless another one has been asked to already. */
 static void

@@ -84,13 +84,14 @@ table_fini(struct table *t)
 static __attribute__((noinline)) uint64_t
 hash_long(const struct table *t, const char *p, size_t len)
 {
+    must(len >= 1 && len <= STORE_KEY_MAX);
     return XXH3_64bits_withSecretandSeed(p, len, t->secret, sizeof(t->secret), t->seed);
 }
 
 uint64_t
 table_hash(const struct table *t, const char *p, size_t len)
 {
-    if (unlikely(len > HASH_SHORT_MAX)) {
+    if (unlikely(len - 1 >= HASH_SHORT_MAX)) {
         return hash_long(t, p, len);
     }
     return XXH3_64bits_withSecretandSeed(p, len, t->secret, sizeof(t->secret), t->seed);
