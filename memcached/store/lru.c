@@ -32,6 +32,7 @@ lru_init(struct lru *l, const struct store_conf *store_conf, struct mem *mem)
     }
     atomic_init(&l->shares.limit_bytes, store_conf->limit_bytes);
     shares_set(&l->shares, &store_conf->shares, mem);
+    hotshare_init(&l->hot_share, lock_attr);
 }
 
 void
@@ -41,6 +42,7 @@ lru_fini(struct lru *l)
         PTHREAD_OK(pthread_mutex_destroy(&l->classes[i].lock));
     }
     PTHREAD_OK(pthread_mutex_destroy(&l->conf_lock));
+    hotshare_fini(&l->hot_share);
     ghost_close(&l->ghost);
     ghost_close(&l->lost);
     shares_fini(&l->shares);
@@ -444,6 +446,29 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
     }
 }
 
+/* A counter that may have gone back to 0. */
+static uint64_t
+grown(uint64_t now, uint64_t *before)
+{
+    uint64_t more = now > *before ? now - *before : 0;
+
+    *before = now;
+    return more;
+}
+
+static void
+tell_hot_share(struct lru *l, struct lru_class *c)
+{
+    struct hotshare_counts more = {
+        .ghosts = grown(c->ghosts, &c->told.ghosts),
+        .came_back = grown(c->count.ghost_hits, &c->told.came_back),
+        .losses = LRU_LOST_ONE_IN * grown(c->losses, &c->told.losses),
+        .returns = LRU_LOST_ONE_IN * grown(c->count.returns, &c->told.returns),
+    };
+
+    hotshare_add(&l->hot_share, &more, lru_number(l));
+}
+
 /* There are no ghosts but for s3fifo, which alone evicts from HOT. */
 static void
 add_ghost(struct store *s, struct lru_class *c, uint64_t hash)
@@ -451,6 +476,9 @@ add_ghost(struct store *s, struct lru_class *c, uint64_t hash)
     if (c->ghosts++ % GHOST_FIT_PERIOD == 0) {
         ghost_fit(&s->lru.ghost, lru_number(&s->lru));
         ghost_fit(&s->lru.lost, lru_number(&s->lru) / LRU_LOST_ONE_IN);
+    }
+    if (c->ghosts % HOTSHARE_PERIOD == 0) {
+        tell_hot_share(&s->lru, c);
     }
     ghost_add(&s->lru.ghost, hash);
 }
@@ -573,7 +601,7 @@ lru_pull(struct store *s, unsigned class_id, enum store_list list,
     unsigned passes = LRU_PASSES_A_PULL;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    list = ask->picks ? policy_pick(c) : list;
+    list = ask->picks ? policy_pick(&s->lru, c) : list;
     for (struct item *it = c->lists[list].tail; it != NULL && tries > 0; it = prev) {
         enum pull pull = PULL_BUSY;
         enum action action = policy_judge(s, it, ask, kept, now);

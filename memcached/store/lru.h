@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "store/ghost.h"
+#include "store/hotshare.h"
 #include "store/item.h"
 #include "store/shares.h"
 #include "store/store.h"
@@ -106,8 +107,9 @@ struct lru_class {
     _Atomic uint64_t number;
     _Atomic uint64_t direct_reclaims; /* a counter; relaxed, without the lock */
     bool has_evicted;
-    uint64_t ghosts;    /* that have been made */
-    uint64_t losses;    /* in `lost` */
+    uint64_t ghosts;             /* that have been made */
+    uint64_t losses;             /* in `lost` */
+    struct hotshare_counts told; /* to hot_share, of those that it knows */
     uint64_t recharged; /* bytes that items have become longer where they are; wraps */
     struct lru_counters count;
     struct share_use uses[STORE_OWNERS];
@@ -126,6 +128,7 @@ struct lru {
     struct store_lru_conf conf;
     struct ghost ghost; /* s3fifo */
     struct ghost lost;  /* some of what left COLD: shows what a page more would bring */
+    struct hotshare hot_share;
     struct shares shares;
     struct lru_class classes[STORE_CLASSES];
 };

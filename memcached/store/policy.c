@@ -7,7 +7,6 @@
 
 #define PER_CENT 100u
 #define WARM_SLACK 4u
-#define S3FIFO_HOT_PCT 5u
 #define S3FIFO_ROUNDS 32u /* entries that come round before one goes that was read, too */
 #define CAP_EVICTIONS 2u  /* of an owner above its ceiling for each item that it stores */
 
@@ -37,11 +36,12 @@ is_temporary(const struct lru *l, const struct item *it, uint32_t now)
 
 /* HOT has more than its share of both. */
 static bool
-is_hot_full(const struct lru_class *c)
+is_hot_full(const struct lru *l, const struct lru_class *c)
 {
     uint64_t hot = c->lists[STORE_LIST_HOT].bytes;
 
-    return hot * PER_CENT > (hot + c->lists[STORE_LIST_COLD].bytes) * S3FIFO_HOT_PCT;
+    return hot * PER_CENT >
+           (hot + c->lists[STORE_LIST_COLD].bytes) * hotshare_pct(&l->hot_share);
 }
 
 /* What is stored anew stays in its queue, at the head, and its reads count on. Before the class has
@@ -63,8 +63,9 @@ place_s3fifo(struct store *s, struct item *it, unsigned before, uint64_t hash)
         return STORE_LIST_COLD;
     }
     if (!c->has_evicted) {
-        return is_hot_full(c) && !shares_cap(&s->lru.shares, it->owner) ? STORE_LIST_COLD
-                                                                        : STORE_LIST_HOT;
+        return is_hot_full(&s->lru, c) && !shares_cap(&s->lru.shares, it->owner)
+                   ? STORE_LIST_COLD
+                   : STORE_LIST_HOT;
     }
     if (lru_is_sample(hash)) {
         c->count.returns += ghost_take(&s->lru.lost, hash);
@@ -260,10 +261,10 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
 }
 
 enum store_list
-policy_pick(const struct lru_class *c)
+policy_pick(const struct lru *l, const struct lru_class *c)
 {
-    return is_hot_full(c) || c->lists[STORE_LIST_COLD].tail == NULL ? STORE_LIST_HOT
-                                                                    : STORE_LIST_COLD;
+    return is_hot_full(l, c) || c->lists[STORE_LIST_COLD].tail == NULL ? STORE_LIST_HOT
+                                                                       : STORE_LIST_COLD;
 }
 
 /* Where all that has come round was read, one goes that was, too: the time that a set takes has a

@@ -62,7 +62,7 @@ void policy_hit(struct store *s, struct item *it, uint32_t now);
 void policy_delete(struct store *s, const struct item *it, uint64_t hash);
 
 /* s3fifo: the list that has to give; the lock of the class is held. */
-enum store_list policy_pick(const struct lru_class *c);
+enum store_list policy_pick(const struct lru *l, const struct lru_class *c);
 /* What is to be done with a tail entry, if those owners keep theirs. */
 enum action policy_judge(const struct store *s, const struct item *it,
                          const struct pull_rule *ask, unsigned kept, uint32_t now);

@@ -72,6 +72,24 @@ TEST(new_items_have_a_twentieth)
     ck_assert_uint_eq(listed(STORE_LIST_HOT) + listed(STORE_LIST_COLD), PLACES);
 }
 
+/* While what leaves the main queue is of no use. */
+TEST(new_items_have_as_much_as_is_decided)
+{
+    store_range("k", 0, PLACES);
+    atomic_store(&s->lru.hot_share.pct, 50);
+    store_range("n", 0, PLACES);
+    ck_assert_uint_ge(listed(STORE_LIST_HOT), PLACES / 2 - 1);
+    ck_assert_uint_le(listed(STORE_LIST_HOT), PLACES / 2 + 1);
+}
+
+/* What evicted items say is told. */
+TEST(the_share_of_new_items_learns_from_evictions)
+{
+    store_range("k", 0, 3 * PLACES + HOTSHARE_PERIOD);
+    ck_assert_uint_gt(s->lru.hot_share.now.ghosts, 0);
+    ck_assert_uint_le(s->lru.hot_share.now.ghosts, totals_of(s).evictions);
+}
+
 /* In the order in which they came. */
 TEST(new_items_that_are_not_read_leave_in_order)
 {
