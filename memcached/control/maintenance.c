@@ -4,6 +4,7 @@
 #include "control/maintenance.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #define GROW_SLEEP_MIN (50 * NSEC_PER_MSEC)
 #define JUGGLE_MOVES 500 /* of each kind in a visit */
@@ -183,6 +184,14 @@ pass(struct maintenance *u, nsec_t now)
     return least(due, move(u, now, rel));
 }
 
+/* There is more to do at once. A worker that woke up on this thread's CPU meanwhile would have to
+ * wait for the rest of a slice of milliseconds; so it runs first. */
+static void
+give_way(void)
+{
+    must(sched_yield() == 0);
+}
+
 static void *
 maintenance_main(void *arg)
 {
@@ -190,7 +199,11 @@ maintenance_main(void *arg)
     struct timespec until;
     PTHREAD_OK(pthread_setname_np(pthread_self(), "mc-upkeep"));
     do {
-        nsec_t due = pass(u, clock_now());
+        nsec_t now = clock_now();
+        nsec_t due = pass(u, now);
+        if (due <= now) {
+            give_way();
+        }
         until = (struct timespec){.tv_sec = (time_t)(due / NSEC_PER_SEC),
                                   .tv_nsec = (long)(due % NSEC_PER_SEC)};
     } while (maint_wait(u->conf.maint, &until));

@@ -6,7 +6,11 @@
  */
 #include "control/maintenance.h"
 
+#include <sched.h>
+#include <semaphore.h>
+
 #include "check_main.h"
+#include "check_store.h"
 
 #define MS NSEC_PER_MSEC
 #define MOST 500 /* moves of a visit */
@@ -68,4 +72,44 @@ TEST(reads_without_end_do_not_keep_it_awake)
 {
     unsigned visits = count_visits(10, 1000000, 20000, true);
     ck_assert(visits > 200 && visits <= 251);
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static sem_t yields;
+
+int
+sched_yield(void)
+{
+    return sem_post(&yields);
+}
+
+static void
+nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Pieces of what is long are followed by a chance for others on this CPU. */
+TEST(a_crawl_gives_way)
+{
+    struct store_conf conf = default_conf(64 * MIB);
+    struct store *s = open_store(&conf);
+    for (size_t i = 0; i < 10000; i++) {
+        expect_ok(put(s, STORE_SET, numbered("item", i), "value", 0, NOW));
+    }
+    struct maint maint;
+    struct maint_conf maint_conf = {.has_crawler = true};
+    maint_init(&maint, &maint_conf, NULL);
+    ck_assert_int_eq(maint_crawl(&maint, s, STORE_WALK_ALL, NOW), STORE_WALK_OK);
+    ck_assert_int_eq(sem_init(&yields, 0, 0), 0);
+    struct maintenance m;
+    struct maintenance_conf m_conf = {.store = s, .maint = &maint, .second = nothing};
+    ck_assert(maintenance_start(&m, &m_conf));
+    for (unsigned i = 0; i < 20; i++) {
+        ck_assert_int_eq(sem_wait(&yields), 0);
+    }
+    maintenance_stop(&m);
+    maint_fini(&maint);
+    store_destroy(&s);
 }
