@@ -161,9 +161,10 @@ cmp_ok(number($run, 'achieved'), '<=', 100, 'late silence: no answers but those 
 # ---- a stall -----------------------------------------------------------------------------
 
 # The server does nothing for 0.4 s. All requests that should have started then have waited,
-# though only the one on its way noticed: the latency from the intended start shows it.
+# though only the one on its way noticed: the latency from the intended start shows it. The run goes on
+# until they are answered.
 $run = attack(sub { select undef, undef, undef, 0.4 if $_[2] == 50; hit(key_of($_[0])) },
-    '-q', '500', '-i', 'fixed', '-t', '0.8', '-T', '1', '-c', '1');
+    '-q', '500', '-i', 'fixed', '-t', '100', '--until=n:300', '-T', '1', '-c', '1');
 is(number($run, 'offered'), number($run, 'sent') + number($run, 'unsent'), 'a stall: no request is left out');
 my ($intended, $issue) = $run->{json} =~ /"mean":\s*([\d.e+]+)/g;
 cmp_ok($intended, '>', 50e6, 'a stall: it is in the latency from the intended start');

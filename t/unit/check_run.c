@@ -127,7 +127,7 @@ open_run(run_tick *tick)
                               "--time=0.2",
                               "--class=a:{-q 2000 -T 3}",
                               "--class=b:{}",
-                              "--timeout=5"};
+                              "--timeout=60"};
     static char *argv[sizeof text / sizeof text[0] + 1];
     char err[256];
     start_server();
