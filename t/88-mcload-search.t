@@ -32,7 +32,7 @@ sub counted($make) {
     return $run;
 }
 
-my $run = counted(sub { mcload_json(@base, '-t', '0.3', '--search=50:900000', '--search-budget=2', '-vv') });
+my $run = counted(sub { mcload_json(@base, '-t', '0.7', '--search=50:900000', '--search-budget=2.5', '-vv') });
 has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
