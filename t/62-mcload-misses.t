@@ -138,8 +138,10 @@ sub start_closing {
 my @meta = ('--protocol=meta', '--verify=1');
 for my $load (['-q', '2k', '-c', 4], ['-c', 4], ['-c', 4, '--getcount=4'], ['-T', 2, '-d', 4]) {
     for my $lease ('lease', 'lease:30ms') {
-        my $name = "$lease @$load";
-        $c = missing($name, "--on-miss=$lease", @meta, @$load);
+        # With a time before the value is there, and one behind it.
+        my @load = $lease eq 'lease' ? @$load : (@$load, '-q', '2k', '-t', 100, '--until=n:1k');
+        my $name = "$lease @load";
+        $c = missing($name, "--on-miss=$lease", @meta, @load);
         has($c, "$name: leases are given, one a key, who has one stores, and nobody else, others are told to wait, and find it then, in a line",
             leases_won => ['>', 0], leases_won => ['<=', 20], filled => ['>', 0], sets => ['<=', 20],
             misses => $c->{leases_won} + $c->{leases_waited}, misses => ['<', $c->{keys}],
