@@ -100,7 +100,10 @@ is($stats->{'server_stats.after.curr_items'} + 0, 1000, '... its records');
 is(scalar(() = read_file($run->{file}) =~ /"server": "\Q$at\E"/g) >= 2, 1, '... and all samples');
 $run = mcload_json('-s', $at, '-s', 'localhost:' . $server->port, '--noload', '-r', '1000', '-t', '0.3',
     '-q', '1k', '-c', '2', '--server-stats=5', '--warmup=auto', '--repeat=1');
-is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
+SKIP: {
+    skip 'a server was silent for a second', 1 if $run->{err} =~ /^mcload: no more stats of .*: no answer$/m;
+    is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
+}
 for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis']) {
     $run = mcload('-s', $at, @$args);
     has($run, "@$args: usage, one line", status => 1, err_lines => 1);
