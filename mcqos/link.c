@@ -78,15 +78,19 @@ connect_to(struct link *l, int family, const struct sockaddr *address, socklen_t
     if (l->fd < 0) {
         return errno;
     }
-    if (!limit_wait(l, SO_SNDTIMEO)) {
-        return ETIMEDOUT;
-    }
-    int error = connect(l->fd, address, len) == 0 ? 0 : errno;
+    int error;
+    do { /* a signal, as that of a terminal's new size, ends the call and not what it began */
+        error = ETIMEDOUT;
+        if (limit_wait(l, SO_SNDTIMEO)) {
+            error = connect(l->fd, address, len) == 0 || errno == EISCONN ? 0 : errno;
+        }
+    } while (error == EINTR);
     if (error != 0) {
         link_close(l);
     }
     /* What is still under way when the time is over. */
-    return error == EINPROGRESS || error == EAGAIN ? ETIMEDOUT : error;
+    bool is_late = error == EINPROGRESS || error == EALREADY || error == EAGAIN;
+    return is_late ? ETIMEDOUT : error;
 }
 
 static bool

@@ -6,7 +6,7 @@ use MCTest ':ours';
 my $BATCH = 20;
 my $REFUSED = "SERVER_ERROR 307 busy\r\n";
 
-my $server = serve('-t', '1', '--slo=small=p99:100s');
+my $server = serve('-t', '1', '--slo=small=p99:100s', {env => slowed(5)});
 my %conn = map { $_ => $server->connect } qw(small write bulk background);
 exchange($conn{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %conn;
 

@@ -75,7 +75,7 @@ $server->stop;
 
 # No request waits for less than half a nanosecond: writes are late whatever happens, and all that is
 # below them is refused for their sake.
-$server = serve('-t', '1', '--slo=write=p50:1ns');
+$server = serve('-t', '1', '--slo=write=p50:1ns', {env => slowed(5)});
 my %below = map { $_ => $server->connect } qw(bulk background);
 exchange($below{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %below;
 my $writes = $server->connect;

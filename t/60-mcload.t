@@ -79,13 +79,13 @@ soon {
     local $MCLoad::is_brief = 1;
     my $latency = qr/Latency = p50 >?[\d.]+ us, p99 >?[\d.]+ us, p99\.9 >?[\d.]+ us, max >?[\d.]+ us\n/;
     my $verdict = qr/(?:VALID|INVALID: [^\n]+)\n/;
-    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '--seed=4');
+    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1.2', '--seed=4');
     like($run->{out}, qr{\A$verdict
         Rate[ ]=[ ][\d.]+/s[ ]achieved[ ]\(closed[ ]loop:[ ]none[ ]asked[ ]for\)\n
         $latency
         Hits[ ]=[ ]100\.00%[ ]\((\d+)[ ]of[ ]\1[ ]keys\)\n
         Errors[ ]=[ ]0\n\z}x, 'five lines');
-    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-q', '2k', '-u', '1',
+    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1.2', '-q', '2k', '-u', '1',
         '--check=client_cpu:0');
     is($run->{status}, 3, 'a run that is invalid');
     like($run->{out}, qr{\AINVALID:[ ][^\n]+:[ ][^\n]+\n
@@ -93,7 +93,7 @@ soon {
         $latency
         Hits[ ]=[ ]no[ ]key[ ]was[ ]asked[ ]for\n
         Errors[ ]=[ ]0\n\z}x, '... begins with a reason and what to do');
-    $run = mcload('-s', $at, '-r', '10', '--noload', '-t', '0.3', '--format=mutilate,text');
+    $run = mcload('-s', $at, '-r', '10', '--noload', @BRIEFLY, '--format=mutilate,text');
     like($run->{out}, qr/\A#type.*^TX [^\n]+\n\n${verdict}Rate = .*^Errors = 0\n\z/ms,
         "mutilate's table, then the lines");
     is(scalar(grep { defined && /\d/ } values %{parse_like_pkb($run->{out})}), 9, '... and its parsers find it');
@@ -235,7 +235,7 @@ for my $name (qw(etc twitter:22 twitter:18 fb-regional ycsb:d ycsb:e ycsb:f)) {
 write_file("$dir/trace", "0.1\n0.2\n0.3\n");
 for my $args (['-i', 'bursty'], ['--arrivals=h2:4', '--arrival-scope=connection'],
     ['-i', "gaps:$dir/trace", '--arrival-scope=thread'], ['-i', 'gamma:4']) {
-    ended_ok(mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-T', '2', '-c', '3', '-q', '2k', @$args,
+    ran_ok(mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-T', '2', '-c', '3', '-q', '2k', @$args,
         '--json', "$dir/i.json"), "@$args");
     $offered = json_of("$dir/i.json")->{'totals.offered'};
     # Bursts last 10 ms and come 9 times a second: so few of them vary much.

@@ -153,7 +153,7 @@ like($run->{out}, qr/^The search found no rate with p99 <= 1000 us: no request w
     'silence, a search: there was no rate to be tried');
 
 # The first hundred are answered: low percentiles are numbers, high ones bounds.
-$run = attack(sub { $_[2] <= 100 ? hit(key_of($_[0])) : '' }, '-q', '400', '-c', '4', '-t', '0.5');
+$run = attack(sub { $_[2] <= 100 ? hit(key_of($_[0])) : '' }, '-q', '200', '-c', '4', '-t', '1.2');
 has($run, 'late silence: first numbers, then bounds, the same in the JSON',
     out => qr/^read +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ .*>[\d.]+$/m, json => qr/"p1":\s*\d+.*?"p99":\s*null/s);
 cmp_ok(number($run, 'achieved'), '<=', 100, 'late silence: no answers but those that came');
@@ -161,9 +161,10 @@ cmp_ok(number($run, 'achieved'), '<=', 100, 'late silence: no answers but those 
 # ---- a stall -----------------------------------------------------------------------------
 
 # The server does nothing for 0.4 s. All requests that should have started then have waited,
-# though only the one on its way noticed: the latency from the intended start shows it.
+# though only the one on its way noticed: the latency from the intended start shows it. The run goes on
+# until they are answered.
 $run = attack(sub { select undef, undef, undef, 0.4 if $_[2] == 50; hit(key_of($_[0])) },
-    '-q', '500', '-i', 'fixed', '-t', '0.8', '-T', '1', '-c', '1');
+    '-q', '500', '-i', 'fixed', '-t', '100', '--until=n:300', '-T', '1', '-c', '1');
 is(number($run, 'offered'), number($run, 'sent') + number($run, 'unsent'), 'a stall: no request is left out');
 my ($intended, $issue) = $run->{json} =~ /"mean":\s*([\d.e+]+)/g;
 cmp_ok($intended, '>', 50e6, 'a stall: it is in the latency from the intended start');

@@ -43,9 +43,10 @@ has($c, '... there are some, and none of what is there, in a line', filled => ['
 $c = missing('set-after:60s', '--on-miss=set-after:60s', '-c', 1);
 has($c, 'set-after:60s: nothing is stored before its time, and nothing waits for it, nothing is left out',
     sets => 0, misses => ['>', 1], left_out => 0);
-$c = missing('set-after:20ms', '--on-miss=set-after:20ms', '-c', 1, '-r', 1);
-has($c, 'set-after:20ms: the connection goes on meanwhile, and stores then, what was missed, which is found from then on',
-    misses => ['>', 1], filled => ['>', 0], filled => ['<=', $c->{misses}], misses => ['<', $c->{gets}]);
+# For a second, so that there is a time before and one behind it.
+$c = missing('set-after:20ms', '--on-miss=set-after:20ms', '-c', 1, '-r', 1, '-q', 500);
+has($c, 'set-after:20ms: what was missed is stored, and found from then on',
+    filled => ['>', 0], filled => ['<=', $c->{misses}], misses => ['<', $c->{gets}]);
 for my $law ('uniform:0.001,0.03', 'exponential:200') {
     for my $load (['-q', '1k', '-c', 4], ['-d', 4, '--getcount=3'], ['-T', 2, '--protocol=binary']) {
         $c = missing("set-after:$law @$load", "--on-miss=set-after:$law", @$load, '--verify=1');
@@ -125,7 +126,7 @@ sub start_closing {
     my ($pid, $port) = start_closing();
     write_file($trace, map { sprintf "0,lost%d,7,10,1,get,0\n", $_ } 0 .. 9);
     $run = mcload_json('-s', "127.0.0.1:$port", "--trace=$trace", '--trace-format=twitter', '--trace-time=rate',
-        '-q', 100, '-c', 1, '--noload', '--reconnect=now', '--on-miss=set-after:1s', '-t', 10);
+        '-q', 100, '-c', 1, '--noload', '--reconnect=now', '--on-miss=set-after:3s', '-t', 100);
     kill 'KILL', $pid;
     waitpid $pid, 0;
     has($run, 'a connection is lost, and back, the keys missed on it are left out, and not stored by the next one',
@@ -137,15 +138,18 @@ sub start_closing {
 my @meta = ('--protocol=meta', '--verify=1');
 for my $load (['-q', '2k', '-c', 4], ['-c', 4], ['-c', 4, '--getcount=4'], ['-T', 2, '-d', 4]) {
     for my $lease ('lease', 'lease:30ms') {
-        my $name = "$lease @$load";
-        $c = missing($name, "--on-miss=$lease", @meta, @$load);
+        # With a time before the value is there, and one behind it.
+        my @load = $lease eq 'lease' ? @$load : (@$load, '-q', '2k', '-t', 100, '--until=n:1k');
+        my $name = "$lease @load";
+        $c = missing($name, "--on-miss=$lease", @meta, @load);
         has($c, "$name: leases are given, one a key, who has one stores, and nobody else, others are told to wait, and find it then, in a line",
             leases_won => ['>', 0], leases_won => ['<=', 20], filled => ['>', 0], sets => ['<=', 20],
             misses => $c->{leases_won} + $c->{leases_waited}, misses => ['<', $c->{keys}],
             out => qr/^Leases = $c->{leases_won} won, $c->{leases_waited} waited for \(0 given up\), 0 stale/m);
     }
 }
-$c = missing('lease:60s', '--on-miss=lease:60s', @meta, '-r', 1, '-q', 200, '-t', 1.5);
+# 2000 answers are of 180 requests at the least, the first of which have asked as often as they do by then.
+$c = missing('lease:60s', '--on-miss=lease:60s', @meta, '-r', 1, '-q', 200, '-t', 100, '--until=n:2000');
 has($c, 'lease:60s: one has it, and does not store yet, others give up in the end, after they have asked again',
     leases_won => 1, sets => 0, given_up => ['>', 0], leases_waited => ['>', $c->{given_up}]);
 $c = missing('absent keys', '--on-miss=lease', @meta, '--miss-ratio=1');

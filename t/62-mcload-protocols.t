@@ -129,7 +129,7 @@ SKIP: {
     SKIP: {
         my $udp = free_port();
         $start->('-U', $udp) or skip 'packaged memcached: no UDP', 1;
-        clean(mcload_json('-s', "udp://127.0.0.1:$udp", "--protocol=$_", '-r', '50', '-t', '0.4', '-u', '0.2',
+        clean(mcload_json('-s', "udp://127.0.0.1:$udp", "--protocol=$_", '-r', '50', @BRIEFLY, '-u', '0.2',
             '-c', '2', '-d', '2', '--verify=1', '--timeout=5', '--key-prefix', $_),
             "packaged memcached, UDP, $_") for qw(ascii binary);
         # One key each: of a get of several it numbers the datagrams of each value anew.

@@ -9,7 +9,7 @@ use MCTLS;
 my $dir = scratch_dir();
 my $server = serve();
 my $at = $server->at;
-my @run = ('-s', $at, '-r', '200', '-t', '0.4', '-q', '1k');
+my @run = ('-s', $at, '-r', '200', @BRIEFLY, '-q', '1k');
 
 sub lines_of { my ($text) = @_; return grep { !/^#/ } split /\n/, $text; }
 
@@ -69,7 +69,7 @@ put($s, 'get a#b:' . '0' x 17 . "199\r\n");
 is(read_line($s), 'VALUE a#b:' . '0' x 17 . "199 6 33\r\n", '... before it and behind');
 read_line($s) for 1, 2;
 
-$run = mcload_json('-s', $at, '-t', '0.4', '-q', '1k', "--class=a:{workload=$own records=50}",
+$run = mcload_json('-s', $at, @BRIEFLY, '-q', '1k', "--class=a:{workload=$own records=50}",
     '--class=b:{workload=ycsb:c records=50}');
 ran_ok($run, 'in a class');
 is($run->{json}{'classes.a.load.workload'}, "\"$own\"", '... it is the class\'s');
@@ -116,7 +116,7 @@ like(mcload('-s', $at, "--workload=$$_[0]")->{err}, qr/\Amcload: unknown [^\n]*d
 
 {
     my $agent = start_agent('127.0.0.2');
-    my @lead = ('-a', $agent, '-l', 0, '-s', $at, '-r', 200, '-t', 0.4, '-q', 400, '--verify=1');
+    my @lead = ('-a', $agent, '-l', 0, '-s', $at, '-r', 200, '-t', 1.2, '-q', 400, '--verify=1');
     records($s);
     $run = mcload_json(@lead, "--workload=$own");
     ran_ok($run, 'an agent has the file\'s contents');

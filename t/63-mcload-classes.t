@@ -31,7 +31,10 @@ has($json, 'the rate of one', 'classes.small.totals.offered' => ['>', 480],
     'classes.bulk.totals.offered' => ['<', 180], 'classes.small.totals.ops.set.done' => 0,
     'classes.bulk.totals.ops.set.done' => ['>', 0], 'classes.bulk.protocol' => '"binary"',
     'classes.bulk.load.connections' => 2, 'totals.hits' => $json->{'totals.keys'},
-    'classes.small.slo.met' => 'true', 'classes.small.slo.objective' => '"p50:60s"');
+    'classes.small.slo.objective' => '"p50:60s"');
+# Where the machine stands still for half of the run, half of the requests are never sent, which misses it.
+my $is_met = $json->{'classes.small.latency.intended.pct.p50'} ne 'null';
+is($json->{'classes.small.slo.met'}, $is_met ? 'true' : 'false', 'the objective of the one');
 ok(!exists $json->{'classes.bulk.slo.met'}, 'the other has none');
 my ($first, @tables) = split /^#(?:type|kind)/m, $run->{out};
 like($first, qr/^(?:IN)?VALID.*\nclass +asked\/s +achieved\/s .*\nsmall +[\d.]+ .*\nbulk +[\d.]+ .*\n\n\z/m,
@@ -41,7 +44,8 @@ like($run->{out}, qr/^Class small: 1 x 3 connections, depth 1\n#kind/m, '... wit
 like($run->{out}, qr/^Class bulk: 1 x 2 connections, depth 1\n#kind/m, '... each');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table of the run only');
 is(scalar(() = $run->{out} =~ /^.*QPS/mg), 1, '... and so does QPS');
-like($run->{out}, qr/^Objective p50:60s of small = met, [\d.]+ us$/m, 'the objective in words');
+like($run->{out}, $is_met ? qr/^Objective p50:60s of small = met, [\d.]+ us$/m : qr/^Objective p50:60s of small = missed, /m,
+    'the objective in words');
 
 # ---- servers and connections -------------------------------------------------------------
 

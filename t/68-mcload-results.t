@@ -17,9 +17,6 @@ ended_ok($run, 'a run with intervals');
 # Those of 0.2 s, of which two are one where nobody looked in time.
 my @rows = $run->{out} =~ /^interval +([\d.]+) /mg;
 ok(@rows >= 1 && @rows <= 3, 'three intervals of 0.2 s: ' . @rows);
-has($run, 'the confidence of p95',
-    out => qr{^p95 95% interval = >?[\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent}m,
-    out => qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m);
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
 my $text = read_file("$dir/a.json");
@@ -28,6 +25,13 @@ is(scalar @lengths, scalar @rows, 'the intervals are in the JSON');
 cmp_ok(abs(sum(@lengths) - 0.6), '<', 1e-6, '... and make up the window');
 my $one = json_of("$dir/a.json");
 ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
+# Where the machine stood still for a part of the run, requests may tell too little: t/unit/check_ci.c.
+my $is_known = $one->{'latency.intended.ci.p95.effective'} > 0;
+my $needs = $is_known ? qr{n/a \(needs [\d.]+ s\)} : qr{n/a(?: \(needs [\d.]+ s\))?};
+has($run, 'the confidence of p95',
+    out => $is_known ? qr{^p95 95% interval = (?:>?[\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent|$needs$)}m
+        : qr{^p95 95% interval = $needs$}m,
+    out => qr{^p999 95% interval = $needs$}m);
 # On a busy machine even the requests of this run may be too much alike to say so, or more than
 # one in twenty of them never answered: p95 is above all that is known, then.
 my ($low, $p95) = @$one{qw(latency.intended.ci.p95.low latency.intended.pct.p95)};
@@ -96,7 +100,10 @@ is($stats->{'server_stats.after.curr_items'} + 0, 1000, '... its records');
 is(scalar(() = read_file($run->{file}) =~ /"server": "\Q$at\E"/g) >= 2, 1, '... and all samples');
 $run = mcload_json('-s', $at, '-s', 'localhost:' . $server->port, '--noload', '-r', '1000', '-t', '0.3',
     '-q', '1k', '-c', '2', '--server-stats=5', '--warmup=auto', '--repeat=1');
-is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
+SKIP: {
+    skip 'a server was silent for a second', 1 if $run->{err} =~ /^mcload: no more stats of .*: no answer$/m;
+    is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
+}
 for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis']) {
     $run = mcload('-s', $at, @$args);
     has($run, "@$args: usage, one line", status => 1, err_lines => 1);
@@ -181,8 +188,8 @@ SKIP: {
         / $m->{'latency.intended.count'};
     cmp_ok(abs($m->{'latency.intended.mean'} - $mean), '<', 1, 'the mean of all');
     is($m->{'totals.seconds'} + 0, 0.6, 'at the same time: the longer one');
-    is($m->{'latency.intended.ci.p95.effective'} > $two->{'latency.intended.ci.p95.effective'}, 1,
-        'more is known than before');
+    my ($sum, @parts) = map { $_->{'latency.intended.ci.p95.effective'} } $m, $one, $two;
+    cmp_ok(abs($sum - $parts[0] - $parts[1]), '<=', 1e-6 * $sum, 'what is known of both adds up');
 
     $run = mcload('merge', '--in-turn', '-o', "$dir/turn.json", "$dir/a.json", "$dir/b.json");
     is($run->{status}, 0, 'merge in turn, to a file') or diag($run->{err});

@@ -22,6 +22,8 @@ my $odd = IO::Socket::UNIX->new(Local => "$dir/odd \"\\\xff\x01", Peer => $unix)
 put($odd, "get a\r\n");
 is(read_bytes($odd, 17), "VALUE a 0 1\r\n1\r\nE", 'a client of an odd name is served');
 
+# A line of them is there from the first time on that a worker's load is known.
+soon { defined mem_stats($s)->{qos_headroom_pct} } 'all lines are there';
 my ($head, $text) = fetch();
 like($head, qr{^HTTP/1\.1 200 OK\r\n.*^Content-Type: application/json\r$}ms, 'the type');
 my $json = decode_json($text);

@@ -134,8 +134,9 @@ is(errors_of($run), "desync $long", 'too long: and nothing else');
 cmp_ok($long, '<=', scalar @{$did->{rows}}, 'too long: once each');
 
 # What comes after the time-out is late, and answers nothing. Where either side stands still,
-# those four on their way are given up too, as often as it does, or else answered.
-($run, $did) = measure(['--fault=late:20', '--late=600', '--delay=200'], '--timeout=0.3', '-d', 2, '-t', 1);
+# those four on their way are given up too, as often as it does, or else answered. Fifteen that are late
+# hold up four places three times, until the first of them have come.
+($run, $did) = measure(['--fault=late:20', '--late=600', '--delay=200'], '--timeout=0.3', '-d', 2, '--until=n:300');
 my ($late, $given_up) = ($did->{faults}{late}, $run->{json}{'errors.timeout'});
 cmp_ok($late, '>', 0, 'late: the server did so');
 ok($given_up > 0 && $given_up >= $late - 8, "late: $given_up given up of $late");

@@ -32,7 +32,7 @@ sub counted($make) {
     return $run;
 }
 
-my $run = counted(sub { mcload_json(@base, '-t', '0.3', '--search=50:900000', '--search-budget=2', '-vv') });
+my $run = counted(sub { mcload_json(@base, '-t', '0.7', '--search=50:900000', '--search-budget=2.5', '-vv') });
 has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
@@ -47,12 +47,16 @@ SKIP: {
 }
 cmp_ok($json->{'search.low'}, '<=', $json->{'search.qps'}, 'JSON: low');
 cmp_ok($json->{'search.seconds'}, '<', 4, 'the budget is kept') if is_quiet();
-has($json, 'JSON: runs, peak', 'search.runs' => ['>=', 2], 'search.peak_qps' => ['>', 0]);
-like($run->{err}, qr/^mcload: peak: .*^mcload: ceiling: /ms, '-vv shows the runs');
+has($json, 'JSON: runs, peak', 'search.runs' => ['>=', 1], 'search.peak_qps' => ['>', 0]);
+# A machine that stands still meanwhile has time for the first only.
+like($run->{err}, $json->{'search.runs'} > 1 ? qr/^mcload: peak: .*^mcload: ceiling: /ms : qr/^mcload: peak: /m,
+    '-vv shows the runs');
 
 $run = mcload_json(@base, '--noload', '-t', '0.3', '--search=p50:1ns', '--search-budget=1.5');
+# Where the machine stood still for most of that time, no rate was tried.
+my $why = qr{the lowest tried, [\d.]+/s, missed it by [a-z ]+|it ended before the runs could tell of one|no request was answered in a closed loop};
 has($run, 'a goal that no rate meets: invalid, one sentence', status => 3,
-    out => qr{^The search found no rate with p50 <= 0.001 us: the lowest tried, [\d.]+/s, missed it by [a-z ]+ \(\d+ runs in [\d.]+ s\)\.$}m,
+    out => qr{^The search found no rate with p50 <= 0.001 us: (?:$why) \(\d+ runs in [\d.]+ s\)\.$}m,
     out => ['!~', qr/^(?:QoS QPS|Search|Largest)/m], out => qr/^INVALID: the search found no rate: /m,
     'search.found' => 'false', 'search.met' => 'false', err => '');
 

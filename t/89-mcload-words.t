@@ -145,6 +145,10 @@ refuses(@$_) for ['memory node', '--numa=1023'], ['memory node', '--numa=x'],
 
 # ---- time stamps -------------------------------------------------------------------------
 
+# The kernel begins to stamp packets some time after the first socket has asked for it, and goes on as
+# long as there is one.
+my $asks = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'udp') or die "udp: $!";
+setsockopt $asks, Socket::SOL_SOCKET(), Socket::SO_TIMESTAMP(), 1 or die "SO_TIMESTAMP: $!";
 for my $args ([], ['-q', '2000', '-c', '2'], ['-c', '2', '-d', '8', '-u', '0.3']) {
     $json = mcload_json('-s', $at, '-r', '50', '-t', 100, '--until=n:200', '--timestamps=kernel', @$args)->{json};
     my ($count, $all) = map { $json->{"$_.count"} // 0 } qw(wire latency.issue);

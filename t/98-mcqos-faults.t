@@ -148,5 +148,19 @@ mcqos_says(2, '', qr/has at most 107 bytes/, '-s', '/' . 'x' x 200, 'ping');
         push @waiting, $client;
     }
     mcqos_says(2, '', qr/cannot connect to .*full: Connection timed out/, '-s', $path, '--timeout=0.2', 'ping');
+    # Signals that interrupt it do not make it shorter.
+    my $err = scratch_dir() . '/interrupted';
+    my $pid = in_child(sub {
+        open STDERR, '>', $err;
+        exec @MCQOS, '-s', $path, '--timeout=0.5', 'ping';
+    });
+    until (waitpid($pid, POSIX::WNOHANG()) == $pid) {
+        for my $signal (qw(STOP CONT)) {
+            kill $signal, $pid;
+            select undef, undef, undef, 0.002;
+        }
+    }
+    is($? >> 8, 2, 'interrupted: status 2');
+    like(read_file($err), qr/cannot connect to .*full: Connection timed out/, '... for the same reason');
 }
 done_testing();

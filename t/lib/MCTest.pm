@@ -38,7 +38,7 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
     roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
     read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
-    VERSION_REPLY @AS_ROOT
+    slowed VERSION_REPLY @AS_ROOT
 ));
 
 # What every start as root needs.
@@ -300,6 +300,16 @@ sub start_server(%opt) {
         sleep 0.01;
     }
     return $self;
+}
+
+# The environment of a server whose clocks go so many times as slowly, where that can be had: it decides
+# by the clock, and for so much less counts what the machine stands still.
+sub slowed($times) {
+    my ($binary, @wrapped) = server_binary();
+    my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/slow_clock.so';
+    return {} if @wrapped || !-e $library;
+    my @first = `ldd $binary 2>/dev/null` =~ m{=> (\S+/lib[at]san\.so\S*)}g; # a sanitizer's own
+    return {LD_PRELOAD => join(' ', @first, $library), SLOW_CLOCK => $times};
 }
 
 package MCTest::Server;

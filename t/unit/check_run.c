@@ -56,10 +56,11 @@ serve(void *arg)
     nfds_t count = 1;
     while (!atomic_load(&server.ends)) {
         poll(fds, count, 10);
-        if (atomic_exchange(&server.hangs_up, false)) {
+        if (atomic_load(&server.hangs_up)) {
             while (count > 1) {
                 close(fds[--count].fd);
             }
+            atomic_store(&server.hangs_up, false);
             continue;
         }
         for (nfds_t i = 1; i < count; i++) {
@@ -126,7 +127,7 @@ open_run(run_tick *tick)
                               "--time=0.2",
                               "--class=a:{-q 2000 -T 3}",
                               "--class=b:{}",
-                              "--timeout=5"};
+                              "--timeout=60"};
     static char *argv[sizeof text / sizeof text[0] + 1];
     char err[256];
     start_server();
@@ -158,9 +159,14 @@ sent_by(unsigned c)
     return ctr_get(&result.classes[c].total.sent);
 }
 
+static uint64_t
+offered_by(unsigned c)
+{
+    return ctr_get(&result.classes[c].total.offered);
+}
+
 TEST(test_again_and_again)
 {
-    uint64_t answered = 0;
     open_run(NULL);
     for (unsigned i = 0; i < 3; i++) {
         unsigned lines = atomic_load(&server.lines);
@@ -170,16 +176,16 @@ TEST(test_again_and_again)
         ck_assert_double_eq(result.classes[0].qps, 2000);
         ck_assert(result.classes[0].is_open && !result.classes[1].is_open);
         ck_assert_double_eq(result.elapsed_s, 0.2);
-        ck_assert_uint_gt(sent_by(0), 0); /* 400 where threads get their CPUs */
-        ck_assert_uint_lt(sent_by(0), 600);
+        /* How many of them are sent is up to who else wants the CPUs. */
+        ck_assert_uint_gt(offered_by(0), 300);
+        ck_assert_uint_lt(offered_by(0), 500);
         /* Nothing is left over from the run before; a request in the making at the very end
          * is outside of the window, one on each connection at most. */
         uint64_t sent = ctr_get(&result.total.sent);
         ck_assert_uint_eq(sent, sent_by(0) + sent_by(1));
         ck_assert_uint_le(sent, atomic_load(&server.lines) - lines);
         ck_assert_uint_le(atomic_load(&server.lines) - lines, sent + 4);
-        ck_assert_uint_ne(ctr_get(&result.total.good), answered);
-        answered = ctr_get(&result.total.good);
+        ck_assert_uint_le(ctr_get(&result.total.good), sent);
         ck_assert_uint_eq(counters_error_sum(&result.total), 0);
         ck_assert_uint_eq(result.threads, 4);
         result_fini(&result);
@@ -200,8 +206,8 @@ TEST(test_rates_and_lengths)
     ck_assert(!result.classes[0].is_open && result.classes[1].is_open);
     ck_assert_double_eq(result.classes[1].qps, 500);
     ck_assert_double_eq(result.elapsed_s, 0.4);
-    ck_assert_uint_gt(sent_by(1), 100);
-    ck_assert_uint_lt(sent_by(1), 320);
+    ck_assert_uint_gt(offered_by(1), 120);
+    ck_assert_uint_lt(offered_by(1), 280);
     ck_assert_double_eq_tol((double)(run_window(run)->end - run_window(run)->start), 4e8,
                             1);
     ck_assert_double_eq_tol((double)(run_window(run)->start - run_window(run)->begin),
@@ -215,50 +221,59 @@ TEST(test_rates_and_lengths)
     close_run();
 }
 
-TEST(test_connections_are_mended)
-{
-    open_run(NULL);
-    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
-                     EXIT_VALID);
-    result_fini(&result);
-    /* Left with requests that are answered too late, or never. */
-    atomic_store(&server.is_mute, true);
-    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
-                     EXIT_VALID);
-    ck_assert_uint_eq(ctr_get(&result.classes[1].total.unanswered), 1);
-    ck_assert(!result.is_valid);
-    result_fini(&result);
-    atomic_store(&server.is_mute, false);
-    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
-                     EXIT_VALID);
-    ck_assert_uint_eq(counters_error_sum(&result.total), 0);
-    ck_assert_uint_gt(ctr_get(&result.total.good), 0);
-    result_fini(&result);
-    /* A connection that the server has closed between two runs is noticed in the next. */
-    atomic_store(&server.hangs_up, true);
-    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.3}, &result),
-                     EXIT_VALID);
-    ck_assert_uint_gt(ctr_get(&result.total.good), 0);
-    result_fini(&result);
-    close_run();
-}
-
+/* As soon as the closed loop has had an answer; of a server that gives none, as soon as it has sent
+ * something. What a fixed time is enough for is up to who else wants the CPUs. */
 static bool
-stop_at_once(void *arg, const struct run *r, nsec_t now)
+stop_when_it_runs(void *arg, const struct run *r, nsec_t now)
 {
     struct counters sum;
     ck_assert_ptr_null(arg);
     ck_assert_uint_gt(now, run_window(r)->start);
     counters_init(&sum);
     run_sum(r, 1, &sum);
-    ck_assert_uint_gt(ctr_get(&sum.good), 0);
+    bool runs = ctr_get(atomic_load(&server.is_mute) ? &sum.sent : &sum.good) > 0;
     counters_fini(&sum);
-    return false;
+    return !runs;
+}
+
+static void
+run_briefly(void)
+{
+    const struct run_spec spec = {.time_s = 60, .tick_length = 20 * NSEC_PER_MSEC};
+    ck_assert_int_eq(run_once(run, &spec, &result), EXIT_VALID);
+    ck_assert_double_lt(result.elapsed_s, 30);
+}
+
+TEST(test_connections_are_mended)
+{
+    open_run(stop_when_it_runs);
+    run_briefly();
+    result_fini(&result);
+    /* Left with requests that are answered too late, or never. */
+    atomic_store(&server.is_mute, true);
+    run_briefly();
+    ck_assert_uint_eq(ctr_get(&result.classes[1].total.unanswered), 1);
+    ck_assert(!result.is_valid);
+    result_fini(&result);
+    atomic_store(&server.is_mute, false);
+    run_briefly();
+    ck_assert_uint_eq(counters_error_sum(&result.total), 0);
+    ck_assert_uint_gt(ctr_get(&result.total.good), 0);
+    result_fini(&result);
+    /* A connection that the server has closed between two runs is noticed in the next. */
+    atomic_store(&server.hangs_up, true);
+    while (atomic_load(&server.hangs_up)) {
+        sched_yield();
+    }
+    run_briefly();
+    ck_assert_uint_gt(ctr_get(&result.total.good), 0);
+    result_fini(&result);
+    close_run();
 }
 
 TEST(test_early_end)
 {
-    open_run(stop_at_once);
+    open_run(stop_when_it_runs);
     ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 60}, &result),
                      EXIT_VALID);
     ck_assert_double_lt(result.elapsed_s, 30);
