@@ -311,7 +311,7 @@ each_profile(sub ($profile) {
     is(mem_stats($server->connect)->{curr_items}, 200, 'all of them');
     $server->stop('USR1');
     fresh();
-    refused('native', qr/about a megabyte for each size of items/, 'too little for that', '-m', '10');
+    refused('native', qr/preallocation needs -m \d+ or more/, 'too little for that', '-m', '10');
 }
 
 # Too little room: as large as a file may be is more than there is.
@@ -319,6 +319,6 @@ fresh();
 refused('1.6', qr/can't (?:reserve|resize) .*: (?:File too large|No space left on device|Invalid argument)/,
     'no room', '-m', '1000000000');
 ok(!-s $file, 'nothing is left lying around');
-refused('1.6', qr/at least one megabyte for each slab class/, 'less than a page a class', '-m', '10');
+refused('1.6', qr/preallocation needs -m \d+ or more/, 'less than a page a class', '-m', '10');
 
 done_testing();
