@@ -44,8 +44,9 @@ def points_in(part):
     return re.findall(r"(?:^|; )(?:point|result) (\S+)", part, re.M)
 
 
-def plan(experiment, s, told=()):
-    """All that the guest runs, without the parts whose points have been told."""
+def plan(experiment, s, told=(), seed=1):
+    """All that the guest runs, without the parts whose points have been told. seed: of what is random in it."""
+    yield f"seed={seed}"
     if s.has_hrtick:
         yield "echo HRTICK >/sys/kernel/debug/sched/features"
     if s.rules is not None:
@@ -98,7 +99,7 @@ QUOTA_MS = 24
 
 
 def start_service(s, load, seconds):
-    return (f"as {s.service} /bin/service random {WORK_US} {WORK_US * 100 // load} {seconds} "
+    return (f"as {s.service} /bin/service random {WORK_US} {WORK_US * 100 // load} {seconds} $seed "
             ">/tmp/service 2>/tmp/service.errors & service=$!")
 
 
