@@ -258,7 +258,7 @@ SKIP: {
     my $files = 0;
     my $put = sub ($kernel, $experiment, $sched, %more) {
         write_file("$folder/guest-" . ++$files . '.json',
-            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, round => $files, %more}));
+            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, round => $files, commit => 'c' . ($files % 2), %more}));
     };
     my $late = sub ($us) { return {done_us => {p95 => $us}} };
     my %wave = ('alone-10' => $late->(100), 'beside-10' => $late->(4000.4), peak => $late->(900));
@@ -272,10 +272,10 @@ SKIP: {
     my @parts = @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
     my $text = join "\n\n", @parts;
     is(join(' ', map { /^### (\w+)/ ? $1 : () } @parts), 'Memcached Memcached Two', 'a section of each experiment');
-    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt | 101 (99-110) / 100 |     5 % |      3 |\n"
-            . '| 6.12                       | default |        4,000 / 100 |     0 % |      1 |', '... older kernels first; without what failed');
-    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \| +1 \|$/m, '... cells');
-    like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \| +1 \|$/m, '... shares');
+    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt | 101 (99-110) / 100 |     5 % |      3 | c0, c1 |\n"
+            . '| 6.12                       | default |        4,000 / 100 |     0 % |      1 |     c1 |', '... older kernels first; without what failed');
+    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \| +1 \| +c0 \|$/m, '... cells');
+    like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \| +1 \| +c0 \|$/m, '... shares');
     like($parts[3], qr/ Not measured: 6\.1 with default \(it did not come\), other:-20, fifo:20, slice:100us; 6\.12 with other:-20, /,
         '... and what is missing, with why');
     like($text, qr/ Not measured: 6\.1 with default, other:-20, fifo:20, slice:100us \(the kernel ignores it\);/, '... of each experiment');

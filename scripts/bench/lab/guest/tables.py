@@ -92,39 +92,47 @@ def p95s(rounds, name):
     return [p95(one["points"][name]) for one in rounds]
 
 
+FROM = ["rounds", "server"]
+
+
+def origin_of(rounds):
+    """Cells under FROM: how many, and of which versions of the server."""
+    return [len(rounds), ", ".join(sorted({one["commit"] for one in rounds}))]
+
+
 def pairs(rows, experiment):
     loads = loads_of(next(iter(rows.values()))[0])
     lines = [[*names, *(f"{spread(p95s(rounds, f'beside-{load}'))} / {side.median(p95s(rounds, f'alone-{load}')):,.0f}"
-                        for load in loads), f"{min(one['verdict']['near_to'] for one in rounds)} %", len(rounds)]
+                        for load in loads), f"{min(one['verdict']['near_to'] for one in rounds)} %", *origin_of(rounds)]
              for names, rounds in rows.items()]
     return (f"p95 in us, {experiment.pair} (of this the median only), at parts of the peak. Kept to: the load up to which the "
             f"first is {NEAR} times the other one, at most, in each round.",
-            ["kernel", "--sched", *(f"{load} %" for load in loads), "kept to", "rounds"], lines)
+            ["kernel", "--sched", *(f"{load} %" for load in loads), "kept to", *FROM], lines)
 
 
 def cells(rows, _):
     lines = [[*names, spread([len(one["verdict"]["good"]) for one in rounds]),
-              *(spread([one["verdict"][sum_of] for one in rounds]) + " %" for sum_of in ("most_good", "least_bad")), len(rounds)]
+              *(spread([one["verdict"][sum_of] for one in rounds]) + " %" for sum_of in ("most_good", "least_bad")), *origin_of(rounds)]
              for names, rounds in rows.items()]
     return (f"Cells of 25 (10, 30, 50, 70 and 90 % of the peak of each) in which the p95 of both is {BROKEN} times that at low "
             "load, at most; the largest sum of both loads among them, and the smallest among the others.",
-            ["kernel", "--sched", "cells kept", "up to", "lost from", "rounds"], lines)
+            ["kernel", "--sched", "cells kept", "up to", "lost from", *FROM], lines)
 
 
 def shares(rows, _):
-    lines = [[*names, spread([one["verdict"]["share"] for one in rounds], "{:.1%}"), len(rounds)] for names, rounds in rows.items()]
-    return (f"Share of the first; fair is 50 %, within {FAIR:.0%}.", ["kernel", "--sched", "share", "rounds"], lines)
+    lines = [[*names, spread([one["verdict"]["share"] for one in rounds], "{:.1%}"), *origin_of(rounds)]
+             for names, rounds in rows.items()]
+    return (f"Share of the first; fair is 50 %, within {FAIR:.0%}.", ["kernel", "--sched", "share", *FROM], lines)
 
 
 FORMS = {"ratio": pairs, "good": cells, "share": shares}  # by what a verdict has
 
 
 def origin(every):
-    """Which kernels, and versions of the server; and what was measured again with the same seed."""
+    """Which kernels, and what was measured again with the same seed."""
     results = [one for one in every if "verdict" in one]
     kernels = sorted({one["kernel"] for one in results}, key=lambda name: version_of({"kernel": name}))
-    commits = sorted({one["commit"] for one in results if one.get("commit")})
-    said = f"Kernels: {', '.join(kernels)}; server: {', '.join(commits)}."
+    said = f"Kernels: {', '.join(kernels)}."
     again = [one["difference"] for one in results if one.get("runs", 1) > 1]
     if again:
         said += (f" {len(again)} of {len(results)} results were measured again with the same arrivals and keys; no figure "
