@@ -218,7 +218,8 @@ EXPERIMENTS = {
         "1.7 ms on 7.3. The cells end, with borrowed virtual time, where the service of 1 ms is late (80 % in all); by "
         "default memcached is late from 30 % of its peak on (CFS), or from 50 % on. SCHED_FIFO with quotas for their mean "
         "loads makes the service late at 10 % of its own load, beside memcached at 30 %. With nice -20 for memcached and -10 "
-        "for the service memcached's p95 is as alone to 70 % of both peaks on CFS; the 8 cells end where the service is late.")),
+        "for the service memcached's p95 is as alone to 70 % of both peaks on CFS; the 8 cells end where the service is late. On "
+        "7.3 a slice keeps the cells that the default keeps.")),
     "threads": Experiment("a worker more than CPUs (Reconciling, figure 3)", threads, judge_pairs, "of two workers / of one",
                           "Not reproduced: such a machine has one CPU, which both workers share, so that none of them has "
                           "less than another one. In the paper one of many CPUs had two workers, and the others one each."),
