@@ -31,7 +31,8 @@ def read(folder):
         with open(path, encoding="utf-8") as f:
             found.append(json.load(f))
     order = list(SCHEDULERS)
-    return sorted((one for one in found if "kernel" in one), key=lambda one: (version_of(one), patch_of(one), order.index(one["sched"]), one["round"]))
+    return sorted((one for one in found if "kernel" in one),
+                  key=lambda one: (version_of(one), patch_of(one), order.index(one["sched"]), one["round"]))
 
 
 def rows_of(results):
@@ -112,7 +113,8 @@ def pairs(rows, experiment):
 
 def cells(rows, _):
     lines = [[*names, spread([len(one["verdict"]["good"]) for one in rounds]),
-              *(spread([one["verdict"][sum_of] for one in rounds]) + " %" for sum_of in ("most_good", "least_bad")), *origin_of(rounds)]
+              *(spread([one["verdict"][sum_of] for one in rounds]) + " %" for sum_of in ("most_good", "least_bad")),
+              *origin_of(rounds)]
              for names, rounds in rows.items()]
     return (f"Cells of 25 (10, 30, 50, 70 and 90 % of the peak of each) in which the p95 of both is {BROKEN} times that at low "
             "load, at most; the largest sum of both loads among them, and the smallest among the others.",
