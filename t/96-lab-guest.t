@@ -44,7 +44,7 @@ for my $case ([['newest', 'walk'], 'invalid choice: \'walk\''], [['newest', 'wak
 # ---- plans --------------------------------------------------------------------------------
 
 my $plan = lab('6.1', 'wave', '--plan', '--sched', 'nice')->{out};
-like($plan, qr/^# nice\nserve -t 1 --sched=other:-20\n/, 'the server has the option of the scheduler');
+like($plan, qr/^# nice\nseed=1\nserve -t 1 --sched=other:-20\n/, 'the server has the option of the scheduler');
 like($plan, qr/^point alone-10 load \$\(\(peak \* 10 \/ 100\)\)\nstart_wave [\d.]+\npoint beside-10 /m,
     '... each load alone, and beside the batch job');
 $plan = lab('6.1', 'grid', '--plan', '--sched', 'fifo', '--sched', 'slice')->{out};
@@ -54,12 +54,12 @@ like($fifo, qr/exec quota 24 75 \$server,\$\(pidof mcload\) 25 \$service/, '... 
 unlike($slice, qr/quota/, '... and for FIFO alone');
 
 $plan = lab('newest', 'shares', '--plan', '--sched', 'bvt', '--sched', 'bvt-0')->{out};
-like($plan, qr{^# bvt\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loaded first, with its rules');
-like($plan, qr{^# bvt-0\n/bvt/bvt -w 0 >}m, '... or none');
+like($plan, qr{^# bvt\nseed=1\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loaded first, with its rules');
+like($plan, qr{^# bvt-0\nseed=1\n/bvt/bvt -w 0 >}m, '... or none');
 $plan = lab('6.1', 'wake', '--plan', '--sched', 'warp')->{out};
-like($plan, qr{^# warp\necho HRTICK >/sys/kernel/debug/sched/features\n.*as warp:40000 }s, 'a patched kernel gives a warp by itself');
-is(value('" ".join(guest.possible("6.12"))'), 'default nice fifo slice', 'a kernel of Debian has no warps');
-is(value('" ".join(guest.possible("newest"))'), 'default nice fifo slice bvt bvt-0', '... but sched_ext, in the newest');
+like($plan, qr{^# warp\nseed=1\necho HRTICK >/sys/kernel/debug/sched/features\n.*as warp:40000 }s, 'a patched kernel gives a warp by itself');
+is(value('" ".join(kernels.possible("6.12"))'), 'default nice fifo slice', 'a kernel of Debian has no warps');
+is(value('" ".join(kernels.possible("newest"))'), 'default nice fifo slice bvt bvt-0', '... but sched_ext, in the newest');
 my $folder = scratch_dir() . '/bvt';
 mkdir $_ for $folder, "$folder/lib", "$folder/root";
 for my $path ('bvt', 'lib/bvt', 'lib/libc.so.6', 'root/other') {
@@ -122,7 +122,7 @@ is_deeply(value('experiments.missing(["point alone-5 load 1", "wait 1; result ot
 is_deeply(value('experiments.missing(["point alone-5 load 1"], {"alone-5": None})'), [], '... one that it has told is none');
 is_deeply(value('[part.splitlines() for part in experiments.plan(experiments.EXPERIMENTS["wave"], experiments.SCHEDULERS["default"], '
             . '[name for name in experiments.points_in("\n".join(experiments.wave(experiments.SCHEDULERS["default"]))) if name != "beside-30"])]'),
-    [['serve -t 1 '], ['start_wave 1.3', 'point beside-30 load $((peak * 30 / 100))', 'wait $waves']],
+    [['seed=1'], ['serve -t 1 '], ['start_wave 1.3', 'point beside-30 load $((peak * 30 / 100))', 'wait $waves']],
     'a plan without the points that have been told: what is needed for the other one');
 
 # The functions of the guest's first process, with programs that only print.
@@ -130,18 +130,19 @@ is_deeply(value('[part.splitlines() for part in experiments.plan(experiments.EXP
     my $there = scratch_dir() . '/init';
     make_path("$there/bin");
     write_program("$there/bin/memcached", 'echo "a warning" >&2');
-    write_program("$there/bin/mcload", "until [ -s $there/server.errors ]; do :; done; echo 1,2");
+    write_program("$there/bin/mcload", "until [ -s $there/server.errors ]; do :; done; echo \"\$*\" >$there/mcload.options; echo 1,2");
     write_program("$there/bin/sleep", ':');
     my ($functions) = read_file("$top/scripts/bench/lab/guest/init") =~ /^(# result NAME.*?)^as fifo/ms;
     $functions =~ s{/tmp/}{$there/}g;
     local $ENV{PATH} = "$there/bin:$ENV{PATH}";
-    my $run = run_program({command => ['sh', '-euc', "INVALID=3\n$functions\nserve -t 1\npoint alone-10 load 1"]});
+    my $run = run_program({command => ['sh', '-euc', "INVALID=3\nseed=7\n$functions\nserve -t 1\npoint alone-10 load 1"]});
     is($run->{out}, "\@point peak 0 1,2|\@\n\@server a warning|\n\@point alone-10 0 1,2|\@\n", 'a line for each point, whatever the server says');
+    like(read_file("$there/mcload.options"), qr/ --seed=7( .*)?\n\z/, '... with the seed of the round');
 }
 
 # A machine that prints and ends, in place of qemu.
 SKIP: {
-    skip 'no busybox here', 12 if system('command -v busybox >/dev/null') != 0;
+    skip 'no busybox here', 15 if system('command -v busybox >/dev/null') != 0;
     my $there = scratch_dir() . '/qemu';
     make_path("$there/bin");
     write_file("$there/kernel", '');
@@ -152,11 +153,11 @@ SKIP: {
         return lab("$there/kernel", 'wake', '--sched', 'default', '--build', $ENV{TOP_BUILDDIR}, '--folder', "$there/lab", @options);
     };
     my $tell = sub (@names) { join '', "echo \@kernel 6.1.0-x\n", map {"echo '\@point $_ 0 {\"begun_us\": {\"p95\": 20}, \"done_us\": {\"p95\": 25}}|\@'\n"} @names };
-    my $result = sub { decode_json(read_file("$there/lab/guest-kernel-wake-default.json")) };
+    my $result = sub ($turn = 1) { decode_json(read_file("$there/lab/guest-kernel-wake-default.$turn.json")) };
     my $cut = $guest->($tell->(@points[0 .. 2]) . 'echo it broke');
     is($cut->{status}, 1, 'a guest that is cut short: status 1');
-    like($cut->{err}, qr{^scripts/lab guest: the guest did not get to its end\. It said what is in \S+wake-default\.log; }, '... which says where its words are');
-    like(read_file("$there/lab/guest-kernel-wake-default.log"), qr/^it broke$/m, '... there');
+    like($cut->{err}, qr{^scripts/lab guest: the guest did not get to its end\. It said what is in \S+wake-default\.1\.log; }, '... which says where its words are');
+    like(read_file("$there/lab/guest-kernel-wake-default.1.log"), qr/^it broke$/m, '... there');
     is(join(' ', sort keys %{$result->()->{points}}), 'alone-10 alone-5 beside-5', '... and its points are kept');
     like($guest->("echo '\@point alone-10 0 {'")->{err}, qr/no result of a point is 'alone-10 0 \{'\. It said/, '... words that are none');
     like($guest->('echo @kernel 6.2.0')->{err}, qr/the points so far are of Linux 6\.1\.0-x, this is 6\.2\.0: say --again/, '... another kernel');
@@ -167,6 +168,10 @@ SKIP: {
     is($result->()->{verdict}{near_to}, 80, '... to a verdict');
     like($guest->('exit 1')->{out}, qr/^\s+beside-80 +p95 20$/m, '... and does not boot once all is there');
     is($guest->('exit 1', '--again')->{status}, 1, '... but to measure it again');
+    my $rounds = $guest->($tell->(@points) . 'echo @end', '--rounds', 2);
+    is(join(' ', $rounds->{out} =~ /^6\.1\.0-x default, (round \d)$/mg), 'round 1 round 2', 'rounds');
+    is($result->(2)->{round}, 2, '... each with a result of its own');
+    is_deeply(value('list(experiments.plan(experiments.EXPERIMENTS["wave"], experiments.SCHEDULERS["default"], seed=2))[0]'), 'seed=2', '... and a seed');
 }
 
 is(value('experiments.difference({"a": {"p95": 100}}, {"a": {"p95": 99}})'), 0.01, 'two runs: the largest difference');
@@ -250,24 +255,31 @@ SKIP: {
 {
     my $folder = scratch_dir() . '/results';
     make_path($folder);
+    my $files = 0;
     my $put = sub ($kernel, $experiment, $sched, %more) {
-        write_file("$folder/guest-$kernel-$experiment-$sched.json",
-            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, %more}));
+        write_file("$folder/guest-" . ++$files . '.json',
+            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, round => $files, commit => 'c' . ($files % 2), %more}));
     };
     my $late = sub ($us) { return {done_us => {p95 => $us}} };
     my %wave = ('alone-10' => $late->(100), 'beside-10' => $late->(4000.4), peak => $late->(900));
     $put->('6.12.1-a', 'wave', 'default', points => \%wave, verdict => {ratio => {10 => 40}, near_to => 0});
-    $put->('6.1.0-b', 'wave', 'warp', points => {%wave, 'beside-10' => $late->(101)}, verdict => {ratio => {10 => 1}, near_to => 10});
+    $put->('6.1.0-b', 'wave', 'warp', points => {%wave, 'beside-10' => $late->($_->[0])}, verdict => {ratio => {10 => 1}, near_to => $_->[1]})
+        for [101, 10], [110, 5], [99, 10];
     $put->('6.1.0-b', 'wave', 'default', points => \%wave, errors => {'beside-20' => 'it did not come'});
-    $put->('6.12.1-a', 'grid', 'slice', points => {}, verdict => {good => ['10+10', '10+30'], most_good => 40, least_bad => 60});
+    $put->('6.12.1-a', 'grid', 'slice', points => {}, verdict => {good => ['10+10', '10+30'], most_good => 40, least_bad => 60}, runs => 2, difference => 0.0012);
+    $put->('6.1.0-b', 'grid', 'slice', points => {}, errors => {'service-10+10' => 'the kernel ignores it'});
     $put->('6.12.1-a', 'shares', 'fifo', points => {}, verdict => {share => 0.5012, fair => JSON::PP::true});
     my @parts = @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
     my $text = join "\n\n", @parts;
     is(join(' ', map { /^### (\w+)/ ? $1 : () } @parts), 'Memcached Memcached Two', 'a section of each experiment');
-    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt |   101 / 100 |    10 % |\n"
-            . '| 6.12                       | default | 4,000 / 100 |     0 % |', '... older kernels first; without what failed');
-    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \|$/m, '... cells');
-    like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \|$/m, '... shares');
+    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt | 101 (99-110) / 100 |     5 % |      3 | c0, c1 |\n"
+            . '| 6.12                       | default |        4,000 / 100 |     0 % |      1 |     c1 |', '... older kernels first; without what failed');
+    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \| +1 \| +c0 \|$/m, '... cells');
+    like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \| +1 \| +c0 \|$/m, '... shares');
+    like($parts[3], qr/ Not measured: 6\.1 with default \(it did not come\), other:-20, fifo:20, slice:100us; 6\.12 with other:-20, /,
+        '... and what is missing, with why');
+    like($text, qr/ Not measured: 6\.1 with default, other:-20, fifo:20, slice:100us \(the kernel ignores it\);/, '... of each experiment');
+    like($parts[1], qr/ 1 of 6 results were measured again .* by more than 0\.12%\.$/, '... and how much a second run differed');
     like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
     is_deeply(value("tables.sections('" . scratch_dir() . "', '$folder')"), [], 'nothing of guests that did not run');
 

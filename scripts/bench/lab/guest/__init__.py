@@ -4,6 +4,7 @@
 counts instructions, so that the load of this machine does not matter; with this build's memcached and
 mcload. One to four minutes of CPU time for each scheduler. Interrupted, it goes on behind the last
 point."""
+import itertools
 import json
 import os
 import platform
@@ -25,8 +26,10 @@ def arguments(parser):
                         help="; ".join(f"{name}: {e.what}" for name, e in EXPERIMENTS.items()))
     parser.add_argument("--sched", metavar="NAME", action="append", choices=[*SCHEDULERS], default=[],
                         help=f"of {', '.join(SCHEDULERS)}; may be repeated; all that the kernel may have are the default")
+    parser.add_argument("--rounds", metavar="N", type=int, choices=range(1, 10), default=1,
+                        help="each with a seed of its own for arrivals and keys, the round's number (1)")
     parser.add_argument("--runs", metavar="N", type=int, choices=range(1, 10), default=1,
-                        help="of each; their largest difference is told (1)")
+                        help="of each with the same seed; their largest difference is told (1)")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     parser.add_argument("--build", metavar="DIR", default=os.path.join(TOP, "build"),
                         help="with memcached/memcached and loadgen/mcload (build)")
@@ -36,14 +39,8 @@ def arguments(parser):
                         help="print what the guest is to do, and boot none")
 
 
-def possible(kernel):
-    """The schedulers that it may have: sched_ext is in the newest of Debian's, patches/linux-6.1-bvt in none."""
-    return [name for name, s in SCHEDULERS.items()
-            if kernel not in kernels.KERNELS or not (s.has_hrtick or s.rules is not None and kernel != "newest")]
-
-
-def path_of(args, sched):
-    return os.path.join(args.folder, f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{sched}.json")
+def path_of(args, sched, turn):
+    return os.path.join(args.folder, f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{sched}.{turn}.json")
 
 
 def stored(path):
@@ -74,19 +71,20 @@ def follow(lines, result, keep):
                               + (", but to the limit of its time" if "@limit" in kinds else ""))
 
 
-def boot(experiment, sched, kernel, args, result, keep):
+def boot(experiment, kernel, args, result, keep):
     """A guest for those points that the result has not."""
-    lines = list(plan(experiment, SCHEDULERS[sched], result["points"]))
+    sched, turn = result["sched"], result["round"]
+    lines = list(plan(experiment, SCHEDULERS[sched], result["points"], turn))
     files = machine.contents(args.build, "\n".join(lines) + "\n")
     if SCHEDULERS[sched].rules is not None:
         files |= machine.bvt(os.path.join(TOP, "patches/sched_ext-bvt"), os.path.join(args.folder, "bvt"))
-    log = path_of(args, sched).removesuffix("json") + "log"
+    log = path_of(args, sched, turn).removesuffix("json") + "log"
     count = len(result["points"]) + len(missing(lines, result["points"]))
 
     def told(now):
         keep(now)
         if sys.stderr.isatty():
-            print(f"{sched}: {len(now['points'])} of {count} points ", end="\r", file=sys.stderr)
+            print(f"{sched}, round {turn}: {len(now['points'])} of {count} points ", end="\r", file=sys.stderr)
 
     try:
         follow(machine.boot(kernel, files, log), result, told)
@@ -98,20 +96,20 @@ def boot(experiment, sched, kernel, args, result, keep):
                               "so far are not measured again") from why
 
 
-def measure(experiment, sched, kernel, args):
-    """The result of one scheduler: the points of a run, and by how much others differ."""
-    path = path_of(args, sched)
+def measure(experiment, sched, turn, kernel, args):
+    """The result of a round of one scheduler: the points of a run, and by how much others differ."""
+    path = path_of(args, sched, turn)
     os.makedirs(args.folder, exist_ok=True)
     before = None if args.again or args.runs > 1 else stored(path)
     if before is not None and "difference" in before:
         return before
-    facts = {"experiment": args.experiment, "sched": sched, "commit": store.commit(), "host": platform.release(),
+    facts = {"experiment": args.experiment, "sched": sched, "round": turn, "commit": store.commit(), "host": platform.release(),
              "qemu": machine.output(machine.QEMU, "--version").splitlines()[0], "runs": args.runs}
     result = {"points": {}, "errors": {}, **(before or {}), **facts}
-    boot(experiment, sched, kernel, args, result, lambda now: save(now, path))
-    others = [{"points": {}, "errors": {}} for _ in range(1, args.runs)]
+    boot(experiment, kernel, args, result, lambda now: save(now, path))
+    others = [{**facts, "points": {}, "errors": {}} for _ in range(1, args.runs)]
     for other in others:
-        boot(experiment, sched, kernel, args, other, lambda _: None)
+        boot(experiment, kernel, args, other, lambda _: None)
     result["difference"] = max([difference(result["points"], other["points"]) for other in others], default=0.0)
     if not result["errors"]:
         result["verdict"] = experiment.judge(result["points"])
@@ -120,7 +118,7 @@ def measure(experiment, sched, kernel, args):
 
 
 def show(result):
-    print(f"{result['kernel']} {result['sched']}")
+    print(f"{result['kernel']} {result['sched']}, round {result['round']}")
     if "server" in result:
         print(f"    the server said: {result['server']}")
     for name, why in result["errors"].items():
@@ -138,7 +136,7 @@ def show(result):
 
 def run(args):
     experiment = EXPERIMENTS[args.experiment]
-    names = args.sched or possible(args.kernel)
+    names = args.sched or kernels.possible(args.kernel)
     if args.plan:
         for name in names:
             print(f"# {name}", *plan(experiment, SCHEDULERS[name]), sep="\n")
@@ -147,9 +145,9 @@ def run(args):
     try:
         machine.needed(machine.QEMU, "qemu-system-x86")
         kernel = kernels.fetch(args.kernel, args.folder)
-        for name in names:
-            show(measure(experiment, name, kernel, args))
-            print(path_of(args, name), flush=True)
+        for turn, name in itertools.product(range(1, args.rounds + 1), names):
+            show(measure(experiment, name, turn, kernel, args))
+            print(path_of(args, name, turn), flush=True)
     except machine.Refused as why:
         print(f"scripts/lab guest: {why}", file=sys.stderr)
         sys.exit(1)

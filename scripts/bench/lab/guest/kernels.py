@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+from .experiments import SCHEDULERS
 from .machine import Refused
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -15,6 +16,12 @@ KERNELS = {
     "6.12": ("bookworm-backports", "EEVDF"),
     "newest": ("trixie-backports", "EEVDF and sched_ext"),
 }
+
+
+def possible(kernel):
+    """The schedulers that it may have: sched_ext is in the newest of Debian's, patches/linux-6.1-bvt in none."""
+    return [name for name, s in SCHEDULERS.items()
+            if kernel not in KERNELS or not (s.has_hrtick or s.rules is not None and kernel != "newest")]
 
 
 def mirror():

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A service whose requests come by a clock: `service fixed|random WORK_US GAP_US SECONDS` takes
- * WORK_US of CPU time for each request, one after the other, GAP_US after the one before it; random:
- * both are means of exponential laws with a fixed seed. Prints how long after its time a request
- * began, and how long after it its work was done.
+ * A service whose requests come by a clock: `service fixed|random WORK_US GAP_US SECONDS [SEED]`
+ * takes WORK_US of CPU time for each request, one after the other, GAP_US after the one before it;
+ * random: both are means of exponential laws, which draw the same for the same seed (1). Prints how
+ * long after its time a request began, and how long after it its work was done.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -72,8 +72,9 @@ print(const char *name, int64_t *ns, size_t count)
 int
 main(int argc, char **argv)
 {
-    if (argc != 5 || atof(argv[2]) < 0 || atof(argv[3]) <= 0 || atof(argv[4]) <= 0) {
-        fprintf(stderr, "usage: service fixed|random WORK_US GAP_US SECONDS\n");
+    if (argc < 5 || argc > 6 || atof(argv[2]) < 0 || atof(argv[3]) <= 0 ||
+        atof(argv[4]) <= 0) {
+        fprintf(stderr, "usage: service fixed|random WORK_US GAP_US SECONDS [SEED]\n");
         return 1;
     }
     bool is_random = strcmp(argv[1], "random") == 0;
@@ -86,7 +87,7 @@ main(int argc, char **argv)
         perror("service");
         return 1;
     }
-    srand48(1);
+    srand48(argc == 6 ? atol(argv[5]) : 1);
     while ((at += draw(gap_ns, is_random)) < end && now_ns(CLOCK_MONOTONIC) < end &&
            count < most) {
         sleep_until(at);
