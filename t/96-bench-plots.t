@@ -46,4 +46,13 @@ $svg = drawn('KINDS["grids"](sys.argv[2], "t", "x", "y", {"a": {(10, 10): (True,
     . '"b": {(10, 10): (True, False), (50, 50): (False, False)}})');
 is(join(' ', $svg =~ /<rect x=[^>]*fill="(\S+)"/g), '#1b6ca8 #c8553d white white', 'grids: good, bad and invalid cells');
 
+# A letter of that size is 6 pixels wide at least.
+my ($label, $name) = ('gets of 100 KB on many connections, read into a buffer', 'a kernel with a patch: default');
+my ($left, $width) = drawn(qq{KINDS["bars"](sys.argv[2], "t", "us", {"$label": {"$name": (1, True)}})})
+    =~ /viewBox="(-?\d+) 0 (\d+) /;
+cmp_ok(267 - 6 * length $label, '>=', $left, 'a long label is not cut');
+cmp_ok(568 + 6 * length $name, '<=', $left + $width, '... nor a long name of the legend');
+like(drawn('KINDS["bars"](sys.argv[2], "t", "us", {"alone": {"ours": (1, True)}})'), qr/viewBox="0 0 720 /,
+    '... short ones take no room');
+
 done_testing();

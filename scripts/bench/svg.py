@@ -8,6 +8,7 @@ from html import escape
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 40, 50
 BAR, GAP, BAR_LEFT = 16, 14, 275
+LETTER = 6.8  # the width of most, at 12 pixels
 COLOURS = ("#1b6ca8", "#c8553d", "#3f7d20", "#7b4b94", "#8a6d1d", "#444444", "#4fa3a0", "#c77fa8")
 
 
@@ -93,12 +94,20 @@ def grid(axes, x_label, y_label):
     return parts
 
 
-def document(path, height, title, parts):
+def excess(words, room):
+    """By how much the longest of the words is wider than the room."""
+    return math.ceil(max([0] + [LETTER * len(word) - room for word in words]))
+
+
+def document(path, height, title, parts, labels=(), names=()):
+    """labels: of bars; names: of the legend. It is wider where they are long."""
+    left, right = excess(labels, BAR_LEFT - 12), excess(names, RIGHT - 42)
+    width = left + WIDTH + right
     with open(path, "w") as f:
         f.write("\n".join([
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
-            f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="{-left} 0 {width} {height}" font-family="sans-serif" font-size="12">',
+            f'<rect width="{width}" x="{-left}" height="{height}" fill="white"/>',
             text(WIDTH / 2, 22, title, extra='font-size="15"'), *parts, "</svg>\n"]))
 
 
@@ -134,7 +143,7 @@ def curves(path, title, x_label, y_label, series, x_scale="linear", y_scale="log
     if not all(is_valid for _, _, is_valid in points):
         parts.append(text(WIDTH - RIGHT + 12, TOP + 14 + 18 * len(series), "hollow: INVALID",
                           "start"))
-    document(path, HEIGHT, title, parts)
+    document(path, HEIGHT, title, parts, names=series)
 
 
 def bars(path, title, x_label, rows, scale="log"):
@@ -162,7 +171,7 @@ def bars(path, title, x_label, rows, scale="log"):
                               f"{value:,.0f}{'' if is_valid else ' INVALID'}", "start"))
     for k, name in enumerate(names):
         parts += legend(k, name)
-    document(path, bottom + 50, title, parts)
+    document(path, bottom + 50, title, parts, labels=rows, names=names)
 
 
 def grids(path, title, x_label, y_label, panels):
