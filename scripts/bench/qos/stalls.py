@@ -61,6 +61,12 @@ def repeated(once):
     return act
 
 
+def nothing(server):
+    """What the machine itself does to a get."""
+    time.sleep(PAUSE)
+    return 1
+
+
 def crawl(server):
     if ask(server, b"lru_crawler crawl all", (b"OK\r\n", b"request\r\n")) != b"OK\r\n":
         time.sleep(PAUSE)
@@ -138,6 +144,7 @@ class Event:
 
 
 EVENTS = {
+    "no other work": Event(repeated(nothing), "times", items=items_of),
     "fill and growth of the table": Event(fill, "sets", ("-m", str(MEMORY), "-o", "hashpower=16")),
     "crawl of all classes": Event(repeated(crawl), "crawls", items=items_of),
     "stats items and slabs and cachedump": Event(repeated(statistics), "times", items=items_of),
