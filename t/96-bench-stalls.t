@@ -39,7 +39,7 @@ for what in stalls.EVENTS:
 PYTHON
 is($run->{status}, 0, 'rows of made runs') or diag($run->{err});
 my @rows = split /\n/, $run->{out};
-is(scalar(@rows), 12, 'two of each event');
+is(scalar(@rows), 14, 'two of each event');
 like($rows[0], qr/'p99.9 us': '500 \(500-500\)', "x Debian's": '0.50 .*'INVALID 1\/2: steal 5 %'/,
     'what is not valid does not count, and is told');
 like($rows[1], qr/"x Debian's": ''.*'VALID'/, 'the other server is the measure');
