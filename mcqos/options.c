@@ -108,7 +108,7 @@ options_table(void)
 bool
 options_parse(struct options *o, int argc, char **argv)
 {
-    int status;
+    int status = 0;
     *o = (struct options){0};
     opt_preset(options_table(), o, false);
     return opt_parse(options_table(), o, argc, argv, stderr, &status) == OPT_DONE;
