@@ -355,8 +355,7 @@ no_thread(const char *what, int error)
 {
     fprintf(stderr,
             "memcached: can't start %s: %s; raise the limits on threads and memory "
-            "(ulimit -u, "
-            "ulimit -v, TasksMax=)\n",
+            "(ulimit -u, ulimit -v, TasksMax=)\n",
             what, strerror(error));
     return STATUS_OS_ERROR;
 }

@@ -331,8 +331,7 @@ provide(struct slab *sl, const struct store_conf *conf, char *err, size_t err_le
     if (sl->pages.limit_bytes / STORE_PAGE_BYTES < needed) {
         snprintf(err, err_len,
                  "preallocation needs -m %" PRIu64
-                 " or more: a megabyte for each of so many "
-                 "sizes of items",
+                 " or more: a megabyte for each of so many sizes of items",
                  needed);
         return false;
     }
