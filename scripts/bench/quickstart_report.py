@@ -34,7 +34,7 @@ threads    {len(cpus)} workers, each on a CPU of its own: {', '.join(cpus)}
 asked for  {totals['offered_qps']:,.0f} gets a second; {totals['achieved_qps']:,.0f} were answered, \
 {totals['hits'] / max(totals['keys'], 1):.0%} of them with a value
 times      half within {times[0]}, 99 % within {times[1]}, 99.9 % within {times[2]}
-limit      {int(qos['qps_limit']):,} a second (--qps-limit=50k); asked for all it gives, it gave \
+limit      {int(qos['qps_limit']):,} a second (--qps-limit=50k); asked for as many as possible, the server answered \
 {flat['totals']['achieved_qps']:,.0f}
 waiting    {waited:.0%} of all requests waited for the limit, {float(qos['qps_delay_avg_us']):,.0f} us \
 on average; none was refused
