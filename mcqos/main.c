@@ -25,7 +25,9 @@ static const struct command {
 } commands[] = {
     {"status", "", "what QoS does now: what waits, is refused, and what would help",
      status_run, 0, 0, SERVER},
-    {"top", "", "the same on a terminal, renewed all the time, and a table of the workers", top_run, 0, 0, NOTHING},
+    {"top", "",
+     "the same on a terminal, renewed all the time, and a table of the workers", top_run,
+     0, 0, NOTHING},
     {"limit", "[[CLASS] RATE|off [BURST]]",
      "show or set limits; also peer, action, unit, cpu_limit, dry_run, fair, as `qos "
      "help` has them",
@@ -44,15 +46,16 @@ static const struct command {
      SERVER},
     {"save", "", "make it write settings that were changed at run time to that file",
      reload_run, 0, 0, SERVER},
-    {"ping", "", "does the server answer? For probes: see the exit status", ping_run, 0, 0, NOTHING},
+    {"ping", "", "does the server answer? For probes: see the exit status", ping_run, 0,
+     0, NOTHING},
     {"watch", "[fetchers|mutations|evictions|...]", "the live log", watch_run, 0,
      OPTIONS_WORDS_MAX, SERVER},
     {"dump", "keys|stats", "all keys, or all statistics", dump_run, 1, 1, SERVER},
     {"layout", "SHAPE [run] [-- OPTIONS]",
      "several servers on one machine, such as 2s3c2t: one for each thread", layout_run, 1,
      OPTIONS_WORDS_MAX, NOTHING},
-    {"help", "[TOPIC]", "this text, or the part about a command, a section or an option", help_run, 0, 1,
-     NOTHING},
+    {"help", "[TOPIC]", "this text, or the part about a command, a section or an option",
+     help_run, 0, 1, NOTHING},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -135,8 +138,8 @@ print_help(const char *topic)
     putchar('\n');
     opt_help(options_table(), stdout);
     puts("\nExit status: 0 done, 1 the server refuses or answers something else, 2 it "
-         "cannot be\n"
-         "reached or does not answer in time, 64 wrong usage.");
+         "cannot\n"
+         "be reached or does not answer in time, 64 wrong usage.");
     return DONE;
 }
 

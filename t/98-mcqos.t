@@ -197,6 +197,7 @@ mcqos_says(64, '', qr/unknown option --jsn; did you mean --json\?/, '--jsn', 'st
 mcqos_says(64, '', qr/an interval is a number of seconds/, '-i', 'x', 'status');
 mcqos_says(0, qr/\Amcqos \d+\.\d+/, '', '--version');
 mcqos_says(0, qr/^usage: mcqos .*^  status.*^  -s, --server=/ms, '', '--help');
+is(join("\n", grep { length > 80 } split /\n/, mcqos('--help')->{out}), '', 'its lines fit a terminal');
 mcqos_says(0, qr/\A  --units=DIR /, '', @$_) for ['--help=units'], ['help', 'units'];
 
 mcqos_says(0, qr/\A  dump keys\|stats\n      all keys, or all statistics\n\z/, '', 'help', 'dump');
