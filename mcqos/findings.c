@@ -131,7 +131,8 @@ check_workers(struct view *v)
     }
     if (cpumask_count(&waiting) > 0) {
         add(v, "cpu_wait",
-            "%s for a CPU, up to %.0f %% of the time: other programs run there; move them, "
+            "%s for a CPU, up to %.0f %% of the time: other programs run there; move "
+            "them, "
             "or see --sched, --balance",
             with_verb(&waiting, "waits", "wait", list), longest);
     }
