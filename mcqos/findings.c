@@ -49,9 +49,12 @@ if_raised(const struct view *v, char dst[LIST_BYTES])
     if (isnan(v->headroom_pct) || v->headroom_pct < LOW_HEADROOM_PCT) {
         return "a higher limit would not help: the workers have no time left";
     }
-    snprintf(dst, LIST_BYTES, "a higher one (mcqos limit) would admit up to %s more",
-             view_count(fmax(0, v->capacity - v->requests), n));
-    return dst;
+    if (v->capacity > v->requests) {
+        snprintf(dst, LIST_BYTES, "a higher one (mcqos limit) would admit up to %s more",
+                 view_count(v->capacity - v->requests, n));
+        return dst;
+    }
+    return "a higher one (mcqos limit) would admit more";
 }
 
 static void
@@ -96,6 +99,19 @@ check_room(struct view *v)
     }
 }
 
+/* "worker 3 waits", "workers 0-2,5 wait" */
+static const char *
+with_verb(const struct cpumask *workers, const char *one, const char *several,
+          char dst[LIST_BYTES])
+{
+    char list[LIST_BYTES / 2];
+    bool is_one = cpumask_count(workers) == 1;
+    cpumask_describe(workers, list, sizeof list);
+    snprintf(dst, LIST_BYTES, "%s %s %s", is_one ? "worker" : "workers", list,
+             is_one ? one : several);
+    return dst;
+}
+
 /* All workers of a kind in one sentence: there may be many. */
 static void
 check_workers(struct view *v)
@@ -114,16 +130,16 @@ check_workers(struct view *v)
         }
     }
     if (cpumask_count(&waiting) > 0) {
-        cpumask_describe(&waiting, list, sizeof list);
         add(v, "cpu_wait",
-            "worker %s waits for a CPU, up to %.0f %% of the time: other programs run "
-            "there; move them, or see --sched, --balance",
-            list, longest);
+            "%s for a CPU, up to %.0f %% of the time: other programs run there; move "
+            "them, "
+            "or see --sched, --balance",
+            with_verb(&waiting, "waits", "wait", list), longest);
     }
     if (cpumask_count(&moved) > 0) {
-        cpumask_describe(&moved, list, sizeof list);
-        add(v, "moved", "worker %s was moved off its CPU from outside (taskset, cpuset)",
-            list);
+        bool is_one = cpumask_count(&moved) == 1;
+        add(v, "moved", "%s moved off %s from outside (taskset, cpuset)",
+            with_verb(&moved, "was", "were", list), is_one ? "its CPU" : "their CPUs");
     }
 }
 

@@ -25,7 +25,9 @@ static const struct command {
 } commands[] = {
     {"status", "", "what QoS does now: what waits, is refused, and what would help",
      status_run, 0, 0, SERVER},
-    {"top", "", "the same all the time, with the workers", top_run, 0, 0, NOTHING},
+    {"top", "",
+     "the same on a terminal, renewed all the time, and a table of the workers", top_run,
+     0, 0, NOTHING},
     {"limit", "[[CLASS] RATE|off [BURST]]",
      "show or set limits; also peer, action, unit, cpu_limit, dry_run, fair, as `qos "
      "help` has them",
@@ -34,24 +36,26 @@ static const struct command {
      2, SERVER},
     {"class", "", "what each class gets and how long it waits", status_run, 0, 0, SERVER},
     {"pin", "[repin | rebalance [FROM TO [N]]]",
-     "where the workers are; bind them again, or move connections", pin_run, 0, 4,
+     "on which CPUs the workers are; bind them again, or move connections", pin_run, 0, 4,
      SERVER},
     {"doctor", "[all] [PID | -- OPTIONS]",
-     "what of this host harms the server, one that runs, or is to run with OPTIONS",
+     "check the host for what makes requests slow: beside this server, the process "
+     "PID, or a server that is to run with OPTIONS",
      doctor_run, 0, OPTIONS_WORDS_MAX, NOTHING},
-    {"reload", "", "let the server read its configuration file again", reload_run, 0, 0,
+    {"reload", "", "make the server read its configuration file again", reload_run, 0, 0,
      SERVER},
-    {"save", "", "let it write settings that were changed at run time to that file",
+    {"save", "", "make it write settings that were changed at run time to that file",
      reload_run, 0, 0, SERVER},
-    {"ping", "", "is it there? exit status 0, 1 or 2", ping_run, 0, 0, NOTHING},
+    {"ping", "", "does the server answer? For probes: see the exit status", ping_run, 0,
+     0, NOTHING},
     {"watch", "[fetchers|mutations|evictions|...]", "the live log", watch_run, 0,
      OPTIONS_WORDS_MAX, SERVER},
     {"dump", "keys|stats", "all keys, or all statistics", dump_run, 1, 1, SERVER},
     {"layout", "SHAPE [run] [-- OPTIONS]",
      "several servers on one machine, such as 2s3c2t: one for each thread", layout_run, 1,
      OPTIONS_WORDS_MAX, NOTHING},
-    {"help", "[TOPIC]", "this, or one command, section or option", help_run, 0, 1,
-     NOTHING},
+    {"help", "[TOPIC]", "this text, or the part about a command, a section or an option",
+     help_run, 0, 1, NOTHING},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -134,8 +138,8 @@ print_help(const char *topic)
     putchar('\n');
     opt_help(options_table(), stdout);
     puts("\nExit status: 0 done, 1 the server refuses or answers something else, 2 it "
-         "cannot be\n"
-         "reached or does not answer in time, 64 wrong usage.");
+         "cannot\n"
+         "be reached or does not answer in time, 64 wrong usage.");
     return DONE;
 }
 

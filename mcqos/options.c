@@ -4,6 +4,7 @@
 #include "mcqos/options.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_SECONDS 3600
 #define MOST_MEGABYTES (1 << 30)
@@ -105,13 +106,25 @@ options_table(void)
     return &table;
 }
 
+/* Before it is installed, the one in PATH. A unit needs a path. */
+static void
+find_server(struct layout_options *l)
+{
+    if (l->units == NULL && strcmp(l->program, SERVER_PATH) == 0 &&
+        access(SERVER_PATH, X_OK) != 0) {
+        l->program = strrchr(SERVER_PATH, '/') + 1;
+    }
+}
+
 bool
 options_parse(struct options *o, int argc, char **argv)
 {
     int status = 0;
     *o = (struct options){0};
     opt_preset(options_table(), o, false);
-    return opt_parse(options_table(), o, argc, argv, stderr, &status) == OPT_DONE;
+    bool is_done = opt_parse(options_table(), o, argc, argv, stderr, &status) == OPT_DONE;
+    find_server(&o->layout);
+    return is_done;
 }
 
 const char *

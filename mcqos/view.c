@@ -101,6 +101,13 @@ or_zero(double x)
     return isnan(x) ? 0 : x;
 }
 
+/* Percent of the time. The kernel accounts a wait when it is over: one second may have more. */
+static double
+share(double ns_per_s)
+{
+    return isnan(ns_per_s) ? NAN : fmin(100, 100 * ns_per_s / (double)NSEC_PER_SEC);
+}
+
 static double
 cell_of(const struct view *v, const struct column *c, const char *row)
 {
@@ -110,7 +117,7 @@ cell_of(const struct view *v, const struct column *c, const char *row)
              star + (*star != '\0'));
     double level = facts_number(v->now, "%s", name);
     return c->kind == RATE    ? view_rate(v, "%s", name)
-           : c->kind == SHARE ? 100 * view_rate(v, "%s", name) / (double)NSEC_PER_SEC
+           : c->kind == SHARE ? share(view_rate(v, "%s", name))
            : c->kind == CPU   ? fmax(-1, level)
                               : level;
 }
@@ -346,7 +353,7 @@ put_qos(const struct view *v, FILE *out)
     fputs("QoS       ", out);
     fold_text(out, limits, NAME_WIDTH, LINE_WIDTH);
     fprintf(out, "headroom  %s of the workers' time", percent(v->headroom_pct, a));
-    if (v->capacity > 0) {
+    if (v->capacity > v->requests) {
         fprintf(out, "; about %s requests a second at most", view_count(v->capacity, a));
     }
     fprintf(out, "\nworkers   %u, ", v->workers.count);

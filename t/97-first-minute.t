@@ -88,6 +88,23 @@ for my $args (['--bogus'], ['--seconds', 0], ['--seconds', 'x'], ['--seconds'], 
     has($ran, "quickstart @$args, says how it is used", status => 2, err => qr/^usage: scripts\/quickstart/);
 }
 
+# Of what was never answered it says what is known.
+{
+    my $folder = scratch_dir() . '/report';
+    mkdir $folder or die "$folder: $!";
+    my %result = (valid => JSON::PP::false, errors => {},
+        totals => {offered_qps => 40000, achieved_qps => 12000, hits => 1, keys => 1},
+        latency => {intended => {pct => {p50 => 27500, p99 => undef, 'p99.9' => undef},
+            pct_above => {p99 => 6.9e9, 'p99.9' => 6.9e9}}});
+    write_file("$folder/$_.json", encode_json(\%result)) for qw(paced flat_out);
+    write_file("$folder/qos", "STAT qps_limit 50000\r\nSTAT qps_delayed 5\r\nSTAT qps_admitted 100\r\n"
+        . "STAT qps_delay_avg_us 281.0\r\nEND\r\n");
+    write_file("$folder/pin", "STAT pin_worker_0_cpu 0\r\nEND\r\n");
+    my $ran = run_program({command => ['python3', '-B', "$top/scripts/bench/quickstart_report.py", $folder]});
+    has($ran, 'percentiles among requests never answered', status => 0,
+        out => qr/^times +half within 28 us, 99 % in more than 6,900 ms, 99\.9 % in more than 6,900 ms$/m);
+}
+
 # ---- demo ---------------------------------------------------------------------------------------
 
 for my $args (['--bogus'], ['--seconds', 0], ['--rounds', 'x']) {

@@ -102,9 +102,22 @@ for my $row (@rows) {
         "${pin}STAT sched_errors 1\r\nEND\r\n", "limit off\r\nslo off\r\nqos show\r\nEND\r\n");
     my $json = mcqos_json('-s', fake('wait', @answers), '-i', 0, 'status');
     is_deeply([map { "$_->{what}: $_->{text}" } @{$json->{findings}}[0 .. 2]], [
-        'cpu_wait: worker 0-4,6-39 waits for a CPU, up to 59 % of the time: other programs run there; move them, or see --sched, --balance',
-        'moved: worker 0-39 was moved off its CPU from outside (taskset, cpuset)',
+        'cpu_wait: workers 0-4,6-39 wait for a CPU, up to 59 % of the time: other programs run there; move them, or see --sched, --balance',
+        'moved: workers 0-39 were moved off their CPUs from outside (taskset, cpuset)',
         'sched_errors: the kernel refuses --sched: it needs CAP_SYS_NICE, LimitNICE= or LimitRTPRIO='], 'findings of many workers');
+}
+
+# Figures that cannot be: the kernel accounts a wait when it is over, so that one second may have those of
+# several; and the capacity that a server expects may be less than what it serves.
+{
+    my @answers = ("STAT uptime 10\r\nSTAT threads 1\r\nEND\r\n", "STAT server_version 1\r\nSTAT qos_headroom_pct 97\r\n"
+        . "STAT qos_capacity_now 90\r\nSTAT qps_delayed_bulk 20\r\nSTAT qps_delay_p99_us 5000\r\nEND\r\n",
+        "STAT class_small_served 1000\r\nEND\r\n", "END\r\n", "STAT pin_worker_0_sched_wait_ns 22800000000\r\nEND\r\n",
+        "limit off\r\nslo off\r\nqos show\r\nEND\r\n");
+    has(mcqos('-s', fake('wait', @answers), '-i', 0, 'status'), 'figures that cannot be', status => 0,
+        out => qr/^! requests wait for a limit: bulk 2 a second \(p99 5\.0 ms\); a higher one \(mcqos\n  limit\) would admit more$/m,
+        out => qr/^! worker 0 waits for a CPU, up to 100 % of the time: /m,
+        out => qr/^headroom +97 % of the workers' time$/m);
 }
 
 # What a reload answers is passed on.

@@ -153,6 +153,19 @@ mcqos_says(64, '', qr/top needs a terminal|built without ncurses/, '-s', serve()
     mcqos_says(2, '', qr{cannot connect to .*; for a server that is to run: mcqos doctor -- OPTIONS}, '-s', "$dir/none", 'doctor');
 }
 
+# Before the server is installed it is the one in PATH.
+SKIP: {
+    my ($installed) = mcqos('help', 'memcached')->{out} =~ m{\((/[^)]+)\)};
+    skip 'a server is installed', 2 if -e $installed;
+    my $name = $installed =~ s{.*/}{}r;
+    mkdir "$dir/bin" or die "$dir/bin: $!";
+    write_file("$dir/bin/$name", "#!/bin/sh\necho \"\$@\"\n");
+    chmod 0755, "$dir/bin/$name" or die "chmod: $!";
+    local $ENV{PATH} = "$dir/bin:$ENV{PATH}";
+    mcqos_says(0, "--doctor -m 5\n", '', 'doctor', '--', '-m', 5);
+    mcqos_says(0, qr/^\Q$name\E -l /m, '', 'layout', '1s1c1t');
+}
+
 SKIP: {
     skip 'needs root, unshare and ip', 1 if $> != 0 || system('unshare --net ip link set lo up >/dev/null 2>&1') != 0;
     my $run = run_program({command => ['unshare', '--net', 'sh', '-ec', <<'SH', 'sh', server_binary(), "$dir/pid", @MCQOS]});
@@ -197,6 +210,7 @@ mcqos_says(64, '', qr/unknown option --jsn; did you mean --json\?/, '--jsn', 'st
 mcqos_says(64, '', qr/an interval is a number of seconds/, '-i', 'x', 'status');
 mcqos_says(0, qr/\Amcqos \d+\.\d+/, '', '--version');
 mcqos_says(0, qr/^usage: mcqos .*^  status.*^  -s, --server=/ms, '', '--help');
+is(join("\n", grep { length > 80 } split /\n/, mcqos('--help')->{out}), '', 'its lines fit a terminal');
 mcqos_says(0, qr/\A  --units=DIR /, '', @$_) for ['--help=units'], ['help', 'units'];
 
 mcqos_says(0, qr/\A  dump keys\|stats\n      all keys, or all statistics\n\z/, '', 'help', 'dump');

@@ -107,10 +107,10 @@ static const struct opt rows[] = {
              "at the latest after --time (300)"},
     {.letter = 'w', .name = "warmup", SCOPE(SHARED), CALL(call_warmup),
      .arg = "SECONDS|auto",
-     .help = "load before it that is not measured (0); auto: until latency and hits are "
+     .help = "load before the run that is not measured (0); auto: until latency and hits are "
              "steady"},
     {.name = "qps-warmup", SCOPE(ALONE), CALL(call_qps_warmup), .arg = "SECONDS[:QPS]",
-     .help = "the same, at a rate of its own"},
+     .help = "the same as --warmup, at a rate of its own"},
     {.name = "warmup-drain", SCOPE(SHARED), PARSE(value_pause),
      OF_RUN(warmup_drain_s), .arg = "SECONDS",
      .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
@@ -120,7 +120,7 @@ static const struct opt rows[] = {
     {.name = "interval", SCOPE(LEADER), CALL(call_interval), .arg = "SECONDS",
      .help = "show rate, latencies and hits per interval (1 s, in JSON only)"},
     {.name = "report-stats", SCOPE(LEADER), CALL(call_interval), .arg = "SECONDS",
-     .help = "the same"},
+     .help = "the same as --interval"},
     {.name = "by-size", SCOPE(SHARED), KIND(FLAG), OF_RUN(by_size),
      .help = "show latencies of gets by the bytes of the values that came"},
     {.name = "server-stats", SCOPE(OBSERVE), PARSE(parse_poll), OF_RUN(server_stats_s),

@@ -90,8 +90,9 @@ def line_of(result):
 
 
 def draw(results):
-    print(f"\nSmall gets, {RATE} a second: 99 % are answered within this time (p99). Shorter is\n"
-          f"better; # is as long as alone.\n")
+    alone = next(result["p99_us"] for result in results
+                 if (result["beside"], result["server"]) == (neighbours.ALONE, OURS))
+    print(f"\nLatency of small gets, 99th percentile, at {RATE} a second (one # is {side.duration(alone)}):\n")
     for beside, words in BESIDE.items():
         print(words)
         for result in results:
