@@ -533,7 +533,7 @@ tell_end(const struct server *sv)
         printf("Signal handled: %s.\n", strsignal(sv->loop.ended_by));
         fflush(stdout);
     } else if (sv->loop.ended_by == SIGUSR1) {
-        fputs("Gracefully stopping\n", stderr);
+        log_write(LOG_WARNING, "Gracefully stopping");
     } else {
         log_write(LOG_INFO, "Exiting normally");
     }

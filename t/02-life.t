@@ -258,6 +258,23 @@ for my $args ([], ['-d']) {
     is($run->{err}, "memcached: cannot write the pid file $dir/none/pid (-P): No such file or directory\n", '... and says so');
 }
 
+# the port file likewise; an empty name is none
+{
+    my ($unix, $none) = ("$dir/ports.sock", "$dir/none/ports");
+    my $why = "failed to write the port file $none: No such file or directory\n";
+    my $life = sub ($profile, $name) {
+        my $server = serve($profile, '-s', $unix, {path => $unix, env => {MEMCACHED_PORT_FILENAME => $name}});
+        $server->stop('TERM', "$profile: the port file '$name': exit 0");
+        return $server->err;
+    };
+    is($life->($_, ''), '', "$_: an empty name of the port file is none") for qw(native 1.6 1.4);
+    is($life->($_, $none), "memcached: warning: $why", "$_: one that cannot be written is a warning") for qw(1.6 1.4);
+    local $ENV{MEMCACHED_PORT_FILENAME} = $none;
+    my $run = run_program('-s', $unix, @AS_ROOT);
+    is($run->{status}, 71, 'by default it ends the start: exit 71');
+    is($run->{err}, "memcached: $why", '... and says so');
+}
+
 # and lines of -v begin with the time, unless they are the journal's
 {
     delete local $ENV{JOURNAL_STREAM};

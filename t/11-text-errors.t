@@ -182,6 +182,8 @@ each_profile(sub ($profile) {
         my $plain = serve($profile, {debug => 0});
         exchange($plain->connect, "debugtime 1\r\n", "ERROR\r\n",
             'debugtime is unknown without --debug-commands');
+        exchange($plain->connect, "$_\r\n", "ERROR\r\n", "'$_' likewise")
+            for 'debugtime', 'debugtime 1 2', 'debugitem', 'debugitem ref k', 'debugitem ref k 1';
         $plain->stop;
         my ($noflush, $f) = serve($profile, '-F');
         exchanges($f, ["set a 0 0 1\r\n1\r\n", "STORED\r\n"],

@@ -29,7 +29,7 @@ like($head, qr{^HTTP/1\.1 200 OK\r\n.*^Content-Type: application/json\r$}ms, 'th
 my $json = decode_json($text);
 is($json->{schema}, 'memcached-qos-stats/1', 'the schema');
 is(join(' ', sort grep { ref $json->{$_} } keys %$json),
-    'classes general items latency pin qos resctrl settings slabs', 'groups by default');
+    'classes fair general items latency pin qos resctrl settings slabs', 'groups by default');
 my $settings = mem_stats($s, 'settings');
 is_deeply($json->{settings}, {map { $_ => $settings->{$_} =~ /^-?\d[\d.]*$/ ? 0 + $settings->{$_} : $settings->{$_} }
     keys %$settings}, 'settings are those of "stats settings"');

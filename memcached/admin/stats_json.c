@@ -19,12 +19,12 @@ static const struct {
     const char *group; /* of "stats" */
     bool may_be_long;  /* a line for each connection or size */
 } groups[] = {
-    {"general", "", false},        {"settings", "settings", false},
-    {"items", "items", false},     {"slabs", "slabs", false},
-    {"qos", "qos", false},         {"classes", "classes", false},
-    {"latency", "latency", false}, {"pin", "pin", false},
-    {"resctrl", "resctrl", false}, {"sizes", "sizes", true},
-    {"conns", "conns", true},
+    {"general", "", false},    {"settings", "settings", false},
+    {"items", "items", false}, {"slabs", "slabs", false},
+    {"qos", "qos", false},     {"classes", "classes", false},
+    {"fair", "fair", false},   {"latency", "latency", false},
+    {"pin", "pin", false},     {"resctrl", "resctrl", false},
+    {"sizes", "sizes", true},  {"conns", "conns", true},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 

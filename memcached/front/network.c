@@ -176,7 +176,8 @@ init(struct settings *s)
 {
     s->listen.port = s->listen.udp_port = PORT_UNSET;
     s->listen.socket_marks = (struct hosts_marks){.declared = CLASS_NONE};
-    s->listen.port_file = getenv("MEMCACHED_PORT_FILENAME");
+    const char *port_file = getenv("MEMCACHED_PORT_FILENAME");
+    s->listen.port_file = port_file != NULL && *port_file != '\0' ? port_file : NULL;
     s->serve.binding = BINDING_AUTO;
 }
 

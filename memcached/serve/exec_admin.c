@@ -183,6 +183,9 @@ debugtime(const struct req *req, const struct env *env)
     if (!env->conf->allows_debug) {
         return REPLY_ERROR;
     }
+    if (req->words < 2) {
+        return REPLY_BAD_FORMAT;
+    }
     if (req_word_is(word, "p")) {
         clock_pause();
     } else if (req_word_is(word, "r")) {

@@ -119,7 +119,7 @@ exec_debugitem(struct session *s, const struct env *env, struct chain *out)
     struct slice what = s->req->word[1];
     struct slice key = s->req->word[2];
     enum reply reply = REPLY_ERROR;
-    if (!env->conf->allows_debug || key.len > REQ_KEY_MAX) {
+    if (!env->conf->allows_debug || s->req->words < 3 || key.len > REQ_KEY_MAX) {
         reply = REPLY_ERROR;
     } else if (req_word_is(what, "lock")) {
         reply = lock(s, env, key);

@@ -5,6 +5,8 @@
  */
 #include "base/log.h"
 
+#include <fcntl.h>
+
 #include "check_main.h"
 #include "check_stderr.h"
 
@@ -99,6 +101,40 @@ TEST(test_stamps)
     log_set_stamps(false);
     log_write(LOG_WARNING, "two");
     ck_assert_str_eq(written(), "two\n");
+}
+
+/* Nobody reads the pipe that standard error is, and nothing more fits into it. */
+TEST(test_a_reader_that_does_not_read_is_not_waited_for)
+{
+    int ends[2], kept = dup(STDERR_FILENO);
+    char bytes[4096] = "";
+    size_t filled = 0;
+    ssize_t n;
+    ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);
+    while ((n = write(ends[1], bytes, sizeof bytes)) > 0) {
+        filled += (size_t)n;
+    }
+    ck_assert_int_eq(fcntl(ends[1], F_SETFL, 0), 0);
+    ck_assert_int_ge(dup2(ends[1], STDERR_FILENO), 0);
+    log_write(LOG_WARNING, "one");
+    log_set_level(2);
+    log_client('<', 28, "get k", 5);
+    log_set_level(0);
+    while (filled > 0 && (n = read(ends[0], bytes, sizeof bytes)) > 0) {
+        filled -= (size_t)n;
+    }
+    log_write(LOG_WARNING, "three");
+    log_write(LOG_WARNING, "four");
+    n = read(ends[0], bytes, sizeof bytes - 1);
+    ck_assert_int_ge(dup2(kept, STDERR_FILENO), 0);
+    ck_assert_int_gt(n, 0);
+    bytes[n] = '\0';
+    ck_assert_str_eq(bytes,
+                     "memcached: warning: 2 lines are lost, because nobody read the "
+                     "log\nthree\nfour\n");
+    close(ends[0]);
+    close(ends[1]);
+    close(kept);
 }
 
 /* A client cannot make lines of its own, nor move the terminal's cursor. */
