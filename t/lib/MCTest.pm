@@ -37,7 +37,7 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves canary
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
     roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
-    read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
+    read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply with_room
     slowed VERSION_REPLY @AS_ROOT
 ));
 
@@ -391,8 +391,8 @@ sub ports($self, $kind) {
 # A socket for datagrams to it, from an address if need be.
 sub udp($self, $from = undef) {
     my ($port) = $self->ports('UDP INET');
-    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp',
-        $from ? (LocalAddr => $from) : ()) || die "udp: $!";
+    return MCTest::with_room(IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp',
+        $from ? (LocalAddr => $from) : ()) || die "udp: $!");
 }
 
 sub _first($self) {
@@ -746,6 +746,12 @@ sub has($got, $name, @want) {
 }
 
 # ---- datagrams -------------------------------------------------------------------------
+
+# A socket in which as many of them may wait as the kernel allows, whatever it gives unasked.
+sub with_room($sock) {
+    setsockopt $sock, Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 1 << 22;
+    return $sock;
+}
 
 # Sends a request as the one datagram of this id.
 sub udp_request($sock, $request, $id = 1) {
