@@ -224,7 +224,8 @@ $run = mcload_json(@lead, '-l', 0, '--noload', '-q', 1000, '-t', 2);
 waitpid $pid, 0;
 has($run, 'an agent behind a cut line is lost, and the run is invalid',
     err => qr/^mcload: agent \Q$agents[2]\E is lost: has said nothing for 5 s$/m, status => 3);
-is(scalar(@{[$run->{out} =~ /^Agent .* LOST/mg]}), 1, '... the others went on');
+# Others may be, too, where they had no CPU for as long.
+like($run->{out}, qr/^Agent \Q$agents[2]\E = LOST/m, '... it is named');
 
 is(end_agent($_), 0, "$_ ends") for @agents;
 close $control;
