@@ -24,12 +24,12 @@ sub read_replies($c, $batch, $in) {
     syswrite $in, "$state $whole\n";
 }
 
-# Clients have 4 s to take their replies. By a slow clock these are 400: nobody is cut off who has no CPU for
+# Clients have 4 s to take their replies. By a slow clock these are 800: nobody is cut off who has no CPU for
 # a while, and a server that waits though all have left does not end in the time that `stop` gives it.
 # Who is stuck is waited for, by the usual clock.
 sub stop_under_load($profile, $signal, $has_stuck) {
     my $name = "SIG$signal under load" . ($has_stuck ? ', beside stuck clients' : '');
-    my ($server, $s) = serve($profile, '-t', '2', {env => $has_stuck ? {} : slowed(100)});
+    my ($server, $s) = serve($profile, '-t', '2', {env => $has_stuck ? {} : slowed(200)});
     exchange($s, "set k 0 0 5000\r\n$VALUE\r\n", "STORED\r\n");
     my @children;
     for my $i (1 .. 6) {

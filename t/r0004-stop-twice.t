@@ -4,9 +4,9 @@
 use MCTest;
 
 # A server stops while a client floods it with noreply sets: at once. Who waits for the client gives it 4 s,
-# 400 by a slow clock, which is more than `stop` waits for.
+# 800 by a slow clock, which is more than `stop` waits for.
 sub stop_in_flood($profile) {
-    my $server = serve($profile, '-t', '1', {env => slowed(100)});
+    my $server = serve($profile, '-t', '1', {env => slowed(200)});
     pipe my $out, my $in;
     my $child = fork // die "fork: $!";
     if (!$child) {

@@ -5,7 +5,7 @@
 #
 # MEMCACHED names the server binary (default ./memcached/memcached); it may carry a wrapper
 # in front ("valgrind -q ./memcached/memcached"). MCTEST_TIMEOUT is the number of seconds
-# after which a missing reply is a failure (default 60). Any other memcached 1.6 serves as
+# after which a missing reply is a failure (default 180). Any other memcached 1.6 serves as
 # a reference: tests then run in the one profile "ref" and skip what it does not have.
 # MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS. MCTEST_QUIET=1: nothing else
 # uses this machine, so what takes a time, or a part of a CPU, may be asserted (scripts/ci quiet).
@@ -44,7 +44,7 @@ our @EXPORT = (@Test::More::EXPORT, qw(
 # What every start as root needs.
 our @AS_ROOT = $> == 0 ? ('-u', 'root') : ();
 
-my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 60;
+my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 180;
 my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45', native => '1.6.45');
 my @running;
 my $late_status = 0; # of servers that ended after the last assertion
