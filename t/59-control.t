@@ -24,6 +24,8 @@ for my $command ('ip link set lo up', "ip addr add $AWAY/32 dev lo") {
     BAIL_OUT("$command failed") if system($command) != 0;
 }
 
+my $has_ipv6 = IO::Socket::IP->new(LocalHost => '::1', Type => SOCK_STREAM, Listen => 1) ? 1 : 0;
+
 sub dial($server, $host, $port) {
     my $s = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
         GetAddrInfoFlags => 0) || die "$host: $@";
@@ -44,16 +46,20 @@ for my $row (
 ) {
     my ($control, $mark, $near, $far, $second) = @$row;
     my @ports = (free_port(), free_port());
-    my $server = serve('native', '-p', $ports[0], '-l', "0.0.0.0:$ports[0],[::1]:$ports[0],0.0.0.0:$ports[1]$mark",
+    my $also = $has_ipv6 ? "[::1]:$ports[0]," : '';
+    my $server = serve('native', '-p', $ports[0], '-l', "0.0.0.0:$ports[0],${also}0.0.0.0:$ports[1]$mark",
         defined $control ? "--control=$control" : (), {listen => 0});
     my $name = '--control=' . ($control // '(default)') . " and '$mark'";
     for my $case (['127.0.0.1', 0, $near], ['::1', 0, $near], [$AWAY, 0, $far], [$AWAY, 1, $second]) {
         my ($host, $i, $want) = @$case;
-        my $s = dial($server, $host, $ports[$i]);
-        my $reply = $want eq 'OK' ? "OK\r\n" : $REFUSED;
-        exchange($s, "qos qps_limit 5000\r\n", $reply, "$name: $host to listener $i: qps_limit");
-        exchange($s, "qos qps_limit off\r\n", $reply, "$name: $host to listener $i: off");
-        is(mem_stats($s, 'qos')->{qps_limit}, 'off', "$name: $host to listener $i: anyone may look");
+        SKIP: {
+            skip "$name: no IPv6 here", 3 if $host eq '::1' && !$has_ipv6;
+            my $s = dial($server, $host, $ports[$i]);
+            my $reply = $want eq 'OK' ? "OK\r\n" : $REFUSED;
+            exchange($s, "qos qps_limit 5000\r\n", $reply, "$name: $host to listener $i: qps_limit");
+            exchange($s, "qos qps_limit off\r\n", $reply, "$name: $host to listener $i: off");
+            is(mem_stats($s, 'qos')->{qps_limit}, 'off', "$name: $host to listener $i: anyone may look");
+        }
     }
 }
 

@@ -9,21 +9,21 @@ my $dir = scratch_dir();
 my $server = serve();
 my $at = $server->at;
 
+sub intervals($file) { return read_file($file) =~ /"length": ([\d.]+)/g; }
+
 # ---- confidence and intervals ----------------------------------------------------------
 
-my $run = mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '1k', '-c', '2', '--json',
+my $run = mcload('-s', $at, '-r', '1000', '-t', 100, '--until=n:500', '-q', '1k', '-c', '2', '--json',
     "$dir/a.json", '--interval=0.2s');
 ended_ok($run, 'a run with intervals');
+my $one = json_of("$dir/a.json");
 # Those of 0.2 s, of which two are one where nobody looked in time.
 my @rows = $run->{out} =~ /^interval +([\d.]+) /mg;
-ok(@rows >= 1 && @rows <= 3, 'three intervals of 0.2 s: ' . @rows);
+my @lengths = intervals("$dir/a.json");
+ok(@rows >= 1 && @rows <= sum(@lengths) / 0.2 + 1, 'intervals of 0.2 s: ' . @rows);
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
-my $text = read_file("$dir/a.json");
-my @lengths = $text =~ /"length": ([\d.]+)/g;
 is(scalar @lengths, scalar @rows, 'the intervals are in the JSON');
-cmp_ok(abs(sum(@lengths) - 0.6), '<', 1e-6, '... and make up the window');
-my $one = json_of("$dir/a.json");
 ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
 # Where the machine stood still for a part of the run, requests may tell too little: t/unit/check_ci.c.
 my $is_known = $one->{'latency.intended.ci.p95.effective'} > 0;
@@ -38,10 +38,12 @@ my ($low, $p95) = @$one{qw(latency.intended.ci.p95.low latency.intended.pct.p95)
 ok($low eq 'null' || $p95 eq 'null' || $low <= $p95, 'the interval begins below the percentile')
     or diag("$low, not $p95");
 is($one->{'latency.intended.ci.p99.99.low'}, 'null', 'unknown is null');
+$run = mcload_json('-s', $at, '-r', 10, '-t', 0.4, '-q', 100, '--interval=0.1');
+cmp_ok(abs(sum(intervals($run->{file})) - 0.4), '<', 1e-6, 'intervals make up the window');
 
 is(mcload('-s', $at, "--interval=$_")->{status}, 1, "--interval=$_: usage") for '0', 'x', '-1', '0.001';
 
-$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '500', '-c', '2',
+$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', 90, '--until=n:250', '-q', '500', '-c', '2',
     '--json', "$dir/b.json");
 ended_ok($run, 'another run');
 unlike($run->{out}, qr/^interval/m, 'intervals only when asked for');
@@ -49,12 +51,12 @@ my $two = json_of("$dir/b.json");
 
 # ---- a warm-up as long as it takes -----------------------------------------------------
 
-$run = run_ok('a warm-up as long as it takes', '-s', $at, '-r', '1000', '--noload', '-t', '0.6', '-q', '2k',
-    '-c', '2', '--warmup=auto');
+$run = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', '0.6', '-q', '2k', '-c', '2', '--warmup=auto');
+ran_ok($run, 'a warm-up as long as it takes');
 like($run->{out}, qr/^Warm-up = [\d.]+ s, (?:steady after [\d.]+ s of it|not steady by then) \(MSER-5\)$/m,
     '... says how long');
 my $seconds = $run->{json}{'warmup.seconds'};
-ok($seconds >= 0.24 && $seconds < 6, "... in pieces of a quarter of a second: $seconds s");
+cmp_ok($seconds, '>=', 0.24, "... in pieces of a quarter of a second at least");
 like("$run->{json}{'warmup.steady'} $run->{json}{'warmup.steady_after'}",
     qr/^(?:true [\d.]+|false null)$/, '... and whether it was enough');
 is($run->{json}{'totals.seconds'} + 0, 0.6, '... and the window is as long as ever');
@@ -88,7 +90,7 @@ ok(!exists $run->{json}{sizes}, '... nor anything in the JSON');
 
 # ---- what servers say ------------------------------------------------------------------
 
-$run = run_ok('a run that asks for stats', '-s', $at, '-r', '1000', '-t', '1', '-q', '2k', '-c', '2',
+$run = run_ok('a run that asks for stats', '-s', $at, '-r', '1000', '-t', 100, '--until=n:1k', '-q', '2k', '-c', '2',
     '--server-stats=0.1s');
 like($run->{out}, qr/^Server stats = CPU [\d.]+% of a core, 0 evictions, \d+ connections, 1000 items, [\d.]+ MB$/m,
     '... says what they told');
@@ -132,7 +134,7 @@ for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '
     unlike(read_file($run->{file}), qr/"settings"/, 'nobody asks without being told to');
 
     my $binary = serve('-B', 'binary');
-    $run = run_ok('a server that refuses the question', '-s', $binary->at, '--binary', '-r', '100', '-t', '0.3',
+    $run = run_ok('a server that refuses the question', '-s', $binary->at, '--binary', '-r', '100', @BRIEFLY,
         '-q', '1k', '--env-report');
     unlike(read_file($run->{file}), qr/"settings"/, '... is without settings');
     like($run->{out}, qr/^Env kernel = /m, '... the rest is there');
@@ -186,14 +188,15 @@ SKIP: {
     my $mean = ($one->{'latency.intended.mean'} * $one->{'latency.intended.count'}
             + $two->{'latency.intended.mean'} * $two->{'latency.intended.count'})
         / $m->{'latency.intended.count'};
-    cmp_ok(abs($m->{'latency.intended.mean'} - $mean), '<', 1, 'the mean of all');
-    is($m->{'totals.seconds'} + 0, 0.6, 'at the same time: the longer one');
+    cmp_ok(abs($m->{'latency.intended.mean'} - $mean), '<', 1 + 1e-6 * $mean, 'the mean of all');
+    my ($longer, $shorter) = sort { $b <=> $a } map { $_->{'totals.seconds'} } $one, $two;
+    is($m->{'totals.seconds'}, $longer, 'at the same time: the longer one');
     my ($sum, @parts) = map { $_->{'latency.intended.ci.p95.effective'} } $m, $one, $two;
     cmp_ok(abs($sum - $parts[0] - $parts[1]), '<=', 1e-6 * $sum, 'what is known of both adds up');
 
     $run = mcload('merge', '--in-turn', '-o', "$dir/turn.json", "$dir/a.json", "$dir/b.json");
     is($run->{status}, 0, 'merge in turn, to a file') or diag($run->{err});
-    cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - 1.1), '<', 1e-9, 'one after another: the sum');
+    cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - $longer - $shorter), '<', 1e-6, 'one after another: the sum');
 
     # Windows of whole seconds are times, not counts.
     my $whole_s = scratch_file('whole.json', read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": 5/gr);
@@ -354,13 +357,13 @@ PY
 # ---- where results go --------------------------------------------------------------------
 
 {
-    my @short = ('-s', $at, '-r', '100', '-t', '0.2');
+    my @short = ('-s', $at, '-r', '100', @BRIEFLY);
     local $MCLoad::is_brief = 1;
     $run = mcload(@short, '--json=-');
     like($run->{out}, qr/\A\{\n "schema": .*\}\n\z/s, '--json=- is the standard output, and nothing else');
     $run = mcload(@short, '--json=-', '--output', "$dir/report");
     like($run->{out}, qr/\A\{\n "schema": .*\}\n\z/s, '... with the report in a file');
-    like(read_file("$dir/report"), qr/\A(?:IN)?VALID.*^Errors = 0\n\z/ms, '... which is there');
+    like(read_file("$dir/report"), qr/\A(?:IN)?VALID.*^Errors = 0\nUntil [^\n]*\n\z/ms, '... which is there');
     $run = mcload(@short, '--json=-', '--format=csv');
     has($run, '... not with another report there', status => 1, err => qr/\Amcload: [^\n]*--output=FILE\n\z/);
 

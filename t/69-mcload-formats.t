@@ -6,7 +6,7 @@ use MCLoad;
 
 my $dir = scratch_dir();
 my $server = serve();
-my @at = ('-s', $server->at, '-r', '500', '-t', '0.4');
+my @at = ('-s', $server->at, '-r', '500', '-t', 100, '--until=n:200');
 
 # ---- mutilate --------------------------------------------------------------------------
 
@@ -19,7 +19,7 @@ read\ \ \ (?:$number){8}\n
 update\ (?:$number){8}\n
 op_q\ \ \ (?:$number){8}\n
 \n
-Total\ QPS\ =\ \d+\.\d\ \(\d+\ /\ 0\.4s\)\n
+Total\ QPS\ =\ \d+\.\d\ \(\d+\ /\ \d+\.\ds\)\n
 \n
 Misses\ =\ 0\ \(0\.0%\)\n
 Skipped\ TXs\ =\ 0\ \(0\.0%\)\n
@@ -92,7 +92,7 @@ is(scalar(split ' ', ($run->{out} =~ /^update(.*)$/m)[0]), 10, 'with a value eac
 
 # ---- histograms and plots --------------------------------------------------------------
 
-$run = mcload(@at, '--noload', '-t', '1', '-q', '2k', '--hgrm', "$dir/h", '--plot', $dir, '--json',
+$run = mcload(@at, '--noload', '--until=n:1k', '-q', '2k', '--hgrm', "$dir/h", '--plot', $dir, '--json',
     "$dir/h.json");
 ran_ok($run, '--hgrm and --plot');
 my $json = json_of("$dir/h.json");

@@ -50,7 +50,7 @@ sub stop_to_its_end {
 
 # ---- what is checked ---------------------------------------------------------------------
 
-my $run = mcload_json('-s', $at, '-r', '100', '-t', '0.5', '-q', '2000', '-c', '4');
+my $run = mcload_json('-s', $at, '-r', '100', '-t', 100, '--until=n:500', '-q', '2000', '-c', '4');
 my $names = run_program({command => ['python3', '-c', <<'PY', $run->{file}], timeout => 120});
 import json, sys
 d = json.load(open(sys.argv[1]))
@@ -73,7 +73,7 @@ SKIP: {
 }
 like($run->{out}, qr/^Gaps of 1 = SCV [\d.]+ sent, [\d.]+ meant, [\d.]+% apart/m, 'the law in the text');
 
-$run = mcload_json('-s', $at, '-r', '100', '-t', '0.3', '-c', '4');
+$run = mcload_json('-s', $at, '-r', '100', '-t', 100, '--until=n:1k', '-c', '4');
 my ($ok) = $run->{out} =~ /^(VALID|INVALID.*)$/m;
 unlike($run->{out}, qr/^Gaps of/m, 'a closed loop has no law');
 unlike($ok, qr/Little/, 'and keeps to Little\'s');
@@ -82,9 +82,9 @@ unlike($ok, qr/Little/, 'and keeps to Little\'s');
 
 my @off = map { "$_:off" } qw(adherence_1ms achieved_rate arrivals little lateness steal
     cpu_wait client_cpu stationarity);
-$run = mcload('-s', $at, '-r', '100', '-t', '0.5', '-q', '500', '--check=' . join(',', @off));
+$run = mcload('-s', $at, '-r', '100', @BRIEFLY, '-q', '500', '--check=' . join(',', @off));
 is($run->{status}, 0, 'nothing is left to object to') or diag $run->{out};
-$run = mcload('-s', $at, '-r', '100', '-t', '0.5', '-q', '500', '--check=' . join(',', @off),
+$run = mcload('-s', $at, '-r', '100', @BRIEFLY, '-q', '500', '--check=' . join(',', @off),
     '--check=client_cpu:0');
 is($run->{status}, 3, 'a limit that no run meets');
 like($run->{out}, qr/^INVALID: client CPU [\d.]+% > 0%: raise -T, .*$/m, 'and what to do');

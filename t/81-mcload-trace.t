@@ -68,7 +68,7 @@ for my $case (
 ) {
     my ($name, @args) = @$case;
     my $server = serve();
-    my $run = mcload_json('-s', $server->at, '-t', 60, @args);
+    my $run = mcload_json('-s', $server->at, '-t', 250, @args);
     ran_ok($run, $name);
     expect_counts($server, $run->{json}, $name);
     cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "$name: it ended with the trace");
@@ -111,7 +111,7 @@ sub start_scribe {
     }
     my $ordered = write_trace('ordered', @lines);
     my $scribe = start_scribe();
-    my $run = mcload_json('-s', "127.0.0.1:$scribe->{port}", '-t', 60, "--trace=$ordered",
+    my $run = mcload_json('-s', "127.0.0.1:$scribe->{port}", '-t', 250, "--trace=$ordered",
         '--trace-format=csv:time_us,key,op', '--trace-time=scaled:0.002', '-T', 2, '-c', 3, '-d', 4);
     kill 'KILL', $scribe->{pid};
     waitpid $scribe->{pid}, 0;
@@ -132,7 +132,7 @@ for my $case (['original', 0.5], ['scaled:0.5', 1]) {
     my ($time, $gap) = @$case;
     my $testd = start_testd('--value=50');
     my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", "--trace=$pause",
-        '--trace-format=csv:time_ms,key,op,size', "--trace-time=$time", '-c', 2, '-t', 60, "--save=$dir/starts");
+        '--trace-format=csv:time_ms,key,op,size', "--trace-time=$time", '-c', 2, '-t', 250, "--save=$dir/starts");
     ran_ok($run, $time);
     is(scalar @{stop_testd($testd)->{rows}}, 20, "$time: all have come");
     # When they were due: whoever had to wait for a CPU was late.
@@ -156,7 +156,7 @@ for my $case (['original', 0.5], ['scaled:0.5', 1]) {
     my $server = serve();
     my $short = write_trace('short', map {"k$_,get,1"} 1 .. 3);
     my $run = mcload('-s', $server->at, "--trace=$short", '--trace-format=csv:key,op,size',
-        '--trace-time=rate', '-q', 1000, '-w', 0.3, '-t', 60);
+        '--trace-time=rate', '-q', 1000, '-w', 0.3, '-t', 250);
     has($run, 'a trace that the warm-up takes: status 3, it says so', status => 3, out => '',
         err => qr/^mcload: \Q$short\E: the trace ended within the warm-up, [^\n]*: shorten --warmup\n\z/);
 }
@@ -169,7 +169,7 @@ for my $args ([], ['-q', 4000]) {
     my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
         start_testd('--value=10'));
     my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}", '--hash=jump',
-        "--trace=$many", '--trace-format=csv:key,op,size', '--trace-time=rate', '-c', 2, '-t', 60, @$args);
+        "--trace=$many", '--trace-format=csv:key,op,size', '--trace-time=rate', '-c', 2, '-t', 250, @$args);
     cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "one gone: the trace comes to its end (@$args)");
     cmp_ok(scalar @{stop_testd($stays)->{rows}}, '>', 800, "one gone: the other is asked all (@$args)");
     stop_testd($gone);
@@ -183,7 +183,7 @@ for my $args ([], ['-q', 4000]) {
     my $server = serve();
     my $gets = write_trace('gets', map({"a$_,get,$_"} 1 .. 50), map({"b$_,get,0"} 1 .. 50));
     my @args = ('-s', $server->at, "--trace=$gets", '--trace-format=csv:key,op,size',
-        '--trace-time=rate', '-q', 500, '-t', 60);
+        '--trace-time=rate', '-q', 500, '-t', 250);
     ran_ok(mcload_json(@args, '--on-miss=set'), 'misses');
     my $sock = $server->connect;
     is(mem_stats($sock)->{cmd_set}, 50, 'misses: those of known size are stored');
@@ -203,7 +203,7 @@ for my $args ([], ['-q', 4000]) {
     }
     push @lines, '3000,nobody,get,0'; # its length is not told
     my $gets = write_trace('load', @lines);
-    my @args = ("--trace=$gets", '--trace-format=csv:time_us,key,op,size', '--trace-load', '-t', 60);
+    my @args = ("--trace=$gets", '--trace-format=csv:time_us,key,op,size', '--trace-load', '-t', 250);
     my $one = serve();
     my $run = mcload_json('-s', $one->at, @args, '-T', 2, '-c', 3, '-d', 4, '--trace-order=client');
     ran_ok($run, 'loaded');
@@ -246,7 +246,7 @@ for my $args ([], ['-q', 4000]) {
     }
 
     # A counter can be counted up.
-    my $run_incr = mcload_json('-s', $one->at, '-t', 60, '--trace-load',
+    my $run_incr = mcload_json('-s', $one->at, '-t', 250, '--trace-load',
         '--trace=' . write_trace('counters', map {"1,c$_,3,4,1,incr,0"} 1 .. 20));
     is($run_incr->{json}{'totals.ops.incr.done'}, 20, 'counters: all are counted up');
     is(mem_stats($sock)->{incr_hits}, 20, 'counters: ... and found');
@@ -290,7 +290,7 @@ for my $case (
     }
     has($run, "$name: converted, so many records", status => 0, err => "mcload: $records records\n");
     my $server = serve();
-    $run = mcload_json('-s', $server->at, "--trace=$out", '-t', 60, '--trace-time=rate', '-q', 2000, '-c', 4);
+    $run = mcload_json('-s', $server->at, "--trace=$out", '-t', 250, '--trace-time=rate', '-q', 2000, '-c', 4);
     ran_ok($run, $name);
     is($run->{json}{'totals.offered'}, $requests + $run->{json}{'totals.ops.cas.done'}, "$name: all were offered");
     expect_counts($server, $run->{json}, $name) if $name ne 'cachelib';
@@ -319,7 +319,7 @@ SKIP: {
 # ---- what is wrong --------------------------------------------------------------------------
 
 my $server = serve();
-my @to = ('-s', $server->at, '-t', 60);
+my @to = ('-s', $server->at, '-t', 250);
 my $bad = write_trace('bad', @trace[0 .. 9], 'no request', @trace[10 .. 19]);
 my $run = mcload(@to, "--trace=$bad");
 has($run, 'a bad line: status 2', status => 2, err => qr/\Q$bad\E, line 11: fields are missing\n/);

@@ -36,21 +36,22 @@ my $run = counted(sub { mcload_json(@base, '-t', '0.7', '--search=50:900000', '-
 has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
-has($run, 'the table, the peak stands below the rate, JSON: goal', out => qr/^#type.*\nread [\s\d.>]*\nupdate/m,
-    out => qr/^Total QPS = [\d.]+ .*\nPeak QPS  = [\d.]+$/m, 'search.goal' => '"p50 of gets <= 900000 us"');
 SKIP: {
-    skip 'measures: scripts/ci quiet', 4 if !is_quiet();
+    skip 'nothing was answered while the machine stood still', 1 if $run->{out} =~ /^INVALID: no request was answered/m;
+    has($run, 'the table, the peak stands below the rate, JSON', out => qr/^#type.*\nread [\s\d.>]*\nupdate/m,
+        out => qr/^Total QPS = [\d.]+ .*\nPeak QPS  = [\d.]+$/m, 'search.goal' => '"p50 of gets <= 900000 us"',
+        'search.low' => ['<=', $json->{'search.qps'}], 'search.runs' => ['>=', 1], 'search.peak_qps' => ['>', 0]);
+    # Where it has stood still there may have been time for the first run only.
+    like($run->{err}, $json->{'search.runs'} > 1 ? qr/^mcload: peak: .*^mcload: ceiling: /ms : qr/^mcload: peak: /m,
+        '-vv shows the runs');
+    # Too few to tell: t/unit/check_search.c has what is decided by which, and the budget.
+    skip 'no rate was found', 1 if $json->{'search.found'} ne 'true';
+    my $number = qr/[\d.]+/;
     has($run, 'the goal', out => qr/^Search = p50 of gets <= 900000 us, \d+ runs in [\d.]+ s$/m,
         out => qr/^Largest open-loop rate = [\d.]+\/s$/m,
-        out => qr/^QoS QPS = [1-9][\d.]* (?:\+- [\d.]+ \([\d.]+ to [\d.]+\), bound by (?:achieved rate|client|errors)|\(no rate)/m);
+        out => qr/^QoS QPS = [1-9][\d.]* (?:\+- $number \($number to $number\), bound by [a-z ]+|\(no rate [a-z ]+\)), (?:not )?confirmed/m);
     cmp_ok(abs($json->{'load.qps'} - $json->{'search.qps'}), '<', 1, 'the table is of a run at the answer');
 }
-cmp_ok($json->{'search.low'}, '<=', $json->{'search.qps'}, 'JSON: low');
-cmp_ok($json->{'search.seconds'}, '<', 4, 'the budget is kept') if is_quiet();
-has($json, 'JSON: runs, peak', 'search.runs' => ['>=', 1], 'search.peak_qps' => ['>', 0]);
-# A machine that stands still meanwhile has time for the first only.
-like($run->{err}, $json->{'search.runs'} > 1 ? qr/^mcload: peak: .*^mcload: ceiling: /ms : qr/^mcload: peak: /m,
-    '-vv shows the runs');
 
 $run = mcload_json(@base, '--noload', '-t', '0.3', '--search=p50:1ns', '--search-budget=1.5');
 # Where the machine stood still for most of that time, no rate was tried.
@@ -64,27 +65,25 @@ has($run, 'a goal that no rate meets: invalid, one sentence', status => 3,
 $run = mcload_json(@base, '--noload', '-t', '0.3', '-q', '200', '--search=p50:0.9s', '--search-budget=5');
 has_verdict($run, 'capped');
 cmp_ok($run->{json}{'search.qps'}, '<=', 200, 'a rate given is the highest');
-SKIP: {
-    skip 'measures: scripts/ci quiet', 1 if !is_quiet();
-    like($run->{out}, qr/^QoS QPS = 200\.0 \(no rate up to it missed the goal\), confirmed$/m, 'and is met');
-}
+like($run->{out}, qr/^QoS QPS = 200\.0 \(no rate up to it missed the goal\), (?:not )?confirmed/m, 'and is met')
+    if $run->{json}{'search.qps'} == 200;
 
 # ---- scan --------------------------------------------------------------------------------
 
 # What was not answered in time has a bound.
-my $number = qr/\s+>?[\d.]+/;
+my $cell = qr/\s+>?[\d.]+/;
 
 sub targets($run) {
     return join ' ', map { (split)[-1] } $run->{out} =~ /^(read.*)$/mg;
 }
 
-$run = counted(sub { mcload(@base, '-t', '0.3', '--scan=200:600:200', '--json', "$dir/scan.json") });
+$run = counted(sub { mcload(@base, @BRIEFLY, '--scan=200:600:200', '--json', "$dir/scan.json") });
 ran_ok($run, 'a scan ends');
 my ($head, @rows) = split /\n/, $run->{out};
 is($head =~ s/\s+/ /gr, '#type avg std min 5th 10th 50th 90th 95th 99th p999 p9999 max QPS target',
     'its columns');
 is(scalar @rows, 3, 'a line for each load');
-like($_, qr/^read$number{14}$/, 'of numbers') for @rows;
+like($_, qr/^read$cell{14}$/, 'of numbers') for @rows;
 is(targets($run), '200 400 600', 'upwards');
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
 # of the control connection there is one throughout
@@ -94,13 +93,13 @@ my $check = run_program({command => ['python3', '-c',
     "$dir/scan.json"]});
 is($check->{out}, "200 400 600\n", 'the JSON has an array of runs') or diag($check->{err});
 
-$run = mcload(@base, '--noload', '-t', '0.2', '--scan=200:600:200', '--scan-order=down');
+$run = mcload(@base, '--noload', @BRIEFLY, '--scan=200:600:200', '--scan-order=down');
 is(targets($run), '600 400 200', 'downwards');
-$run = mcload(@base, '--noload', '-t', '0.2', '--scan=100:1000:100', '--scan-order=shuffled');
+$run = mcload(@base, '--noload', @BRIEFLY, '--scan=100:1000:100', '--scan-order=shuffled');
 is(join(' ', sort { $a <=> $b } split ' ', targets($run)), join(' ', map { 100 * $_ } 1 .. 10),
     'shuffled: each load');
 isnt(targets($run), join(' ', map { 100 * $_ } 1 .. 10), 'in another order');
-$run = mcload(@base, '--noload', '-t', '0.2', '--scan=200:400:200', '--repeat=2');
+$run = mcload(@base, '--noload', @BRIEFLY, '--scan=200:400:200', '--repeat=2');
 is(targets($run), '200 200 400 400', 'repeated');
 $run = mcload(@base, '--noload', '-t', '0.7', '--scan=10%:30%:10%');
 my @points = split ' ', targets($run);
@@ -112,22 +111,25 @@ cmp_ok($points[0], '>', 10, 'of the peak');
 my $slow = start_testd('--delay=50000');
 $run = mcload('-s', "127.0.0.1:$slow->{port}", '-r', '10', '--noload', '-t', '1', '--class=a:{-q 20% -c 16}',
     '--class=b:{}', '--scan=100%:100%:1%');
-ok(targets($run) =~ /^(\d+)$/ && $1 > 0 && $1 <= 21, 'a share of the peak of the class that is varied')
-    or diag("$run->{out}$run->{err}");
+SKIP: {
+    skip 'nothing was answered in the second that shows the peak', 1 if $run->{err} =~ /no peak: no request was answered/;
+    ok(targets($run) =~ /^(\d+)$/ && $1 > 0 && $1 <= 21, 'a share of the peak of the class that is varied')
+        or diag("$run->{out}$run->{err}");
+}
 stop_testd($slow);
-$run = mcload(@base, '--noload', '-t', '0.5', '-u', '1', '--scan=200:200:1');
-like($run->{out}, qr/^update$number{14}$/m, 'updates when there is nothing else');
-$run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:600:200', '--stop-latency=p50:1ns');
+$run = mcload(@base, '--noload', @BRIEFLY, '-u', '1', '--scan=200:200:1');
+like($run->{out}, qr/^update$cell{14}$/m, 'updates when there is nothing else');
+$run = mcload(@base, '--noload', @BRIEFLY, '--scan=200:600:200', '--stop-latency=p50:1ns');
 is(targets($run), '200', '--stop-latency ends it');
-$run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:400:200', '--stop-latency=p1:9s');
+$run = mcload(@base, '--noload', @BRIEFLY, '--scan=200:400:200', '--stop-latency=p1:9s');
 is(targets($run), '200 400', '--stop-latency does not when it is kept');
 
 # ---- repeats and shares --------------------------------------------------------------------
 
-$run = counted(sub { mcload(@base, '-t', '0.4', '-q', '200', '--repeat=3', '--json', "$dir/many.json") });
+$run = counted(sub { mcload(@base, @BRIEFLY, '-q', '200', '--repeat=3', '--json', "$dir/many.json") });
 has_verdict($run, '--repeat');
 is(() = $run->{out} =~ /^#type/mg, 3, 'a table for each');
-like($run->{out}, qr/^Repeats = 3: QPS$number to$number, p50$number to$number us, p99$number to$number us$/m,
+like($run->{out}, qr/^Repeats = 3: QPS$cell to$cell, p50$cell to$cell us, p99$cell to$cell us$/m,
     'and how far apart they are');
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
 is($after->{total_connections} - $before->{total_connections}, 6, 'connections are fresh');

@@ -10,8 +10,8 @@ my $dir = scratch_dir();
 my @servers = map { start_server() } 1, 2;
 my @at = map { $_->at } @servers;
 my $agent = start_agent('127.0.0.2');
-# Long enough for an answer on a machine that stands still for a while.
-my $seconds = 1.2;
+# Short: no answer is asserted, which there may not be where the machine stands still.
+my $seconds = 0.4;
 my @lead = ('-a', $agent, '-l', 0, '-r', 1000, '-t', $seconds);
 my @both = (@lead, map { ('-s', $_) } @at);
 
@@ -23,8 +23,9 @@ sub works($name, @args) {
     my $run = mcload_json(@args);
     $after = counts();
     ran_ok($run, "$name: a run ends");
-    cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, "$name: there are answers")
+    cmp_ok($run->{json}{'totals.offered'} // 0, '>', 0, "$name: there are requests")
         or diag("$run->{out}$run->{err}");
+    unlike($run->{out}, qr/LOST|^INVALID: [^\n]*errors/m, "$name: no agent is lost, and there are no errors");
     return $run;
 }
 
@@ -49,7 +50,7 @@ my @one = (@lead, '-s', $at[0]);
 my $run = works('--antagonist', @one, '--class=a:{qps=100 connections=1}',
     '--class=b:{antagonist=sets records=100 depth=1 connections=1 think=0.01}');
 like($run->{out}, qr/^Class b/m, '--antagonist: in a class of its own');
-works('--antagonist alone', @one, '--antagonist=sets', '-c', 1, '-q', 200, '--noload');
+works('--antagonist alone', @one, '--antagonist=sets', '-c', 1, '-q', 200, '--noload', '-t', 2);
 cmp_ok(more('cmd_set', 0), '>', 0, '--antagonist: it sets');
 works("--protocol=$_", @one, "--protocol=$_", '-q', 200) for qw(ascii meta binary);
 $run = works('sessions', @one, '--mode=partly', '--session=fixed:4', '--think=0.001', '-q', 400);

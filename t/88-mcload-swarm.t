@@ -91,7 +91,7 @@ is($run->{status}, 1, 'files: usage');
     my ($low, $high) = $parts->($run);
     is($low->[0] + $high->[0], 2000, '... with the rate asked for');
     cmp_ok($low->[1] // 0, '>', 0, '... what each can send is known');
-    cmp_ok($low->[1] // 0, '<', $high->[1] // 0, '... and not alike');
+    isnt($low->[1], $high->[1], '... and not alike');
     cmp_ok(abs($low->[0] - 2000 * $low->[1] / ($low->[1] + $high->[1])), '<=', 1, '... and that is its share');
     like($run->{out}, qr/^Agent \Q$_\E = .*, capacity [\d.]+\/s, role load$/m, "... told of $_") for @pair;
     # A peak that is measured anyway tells it.
@@ -114,8 +114,8 @@ SKIP: {
     skip 'built without OpenSSL', 1 if $probe->{err} =~ /no OpenSSL/;
     my $agent = start_agent('127.0.0.6', "--key-file=$key");
     my @args = ('-s', $at, '-l', 0, '--noload', '-q', 100);
-    $run = mcload_json('-a', $agent, "--key-file=$key", @args, '-t', 0.6);
-    cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'with the key it works') or diag($run->{err});
+    $run = mcload_json('-a', $agent, "--key-file=$key", @args, '-t', 0.3);
+    has($run, 'with the key it works', 'totals.offered' => ['>', 0], err => ['!~', qr/mcload: agent/]);
     refused('no key', $agent, qr/wants a key: --key-file/, @args);
     my $other = key_file('other', '0123456789abcdeF');
     refused('wrong key', $agent, qr/refuses: that is not its key/, @args, "--key-file=$other");
@@ -250,13 +250,13 @@ sub lose_one($policy, @args) {
     my $pid = fork // die;
     if (!$pid) {
         # Intervals of 0.1 s were reported by then, and most of the run is still to come.
-        wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 900 });
+        wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 500 });
         kill 'KILL', $killed;
         require POSIX;
         POSIX::_exit(0);
     }
     my $run = mcload_json('-s', $at, '-a', $agents[0], '-a', $victim, '-r', 1000, '--noload', '-q',
-        1000, '-t', 4, "--on-agent-loss=$policy", '--interval=0.2', @args);
+        1000, '-t', $policy eq 'abort' ? 200 : 5, "--on-agent-loss=$policy", '--interval=0.2', @args);
     waitpid $pid, 0;
     end_agent($victim);
     like($run->{err}, qr/^mcload: agent \Q$victim\E is lost: /m, "$policy: a line says who is lost");
@@ -271,7 +271,7 @@ my @lost = $run->{out} =~ /LOST \(/g; # on a machine that stands still the other
 like($run->{out}, qr/^INVALID: .*\b${\ scalar @lost} agents lost/m, 'continue: and says why');
 my ($headline) = $run->{out} =~ /^Agents lost after ([\d.]+) s/m;
 cmp_ok($headline // 0, '>', 0, 'continue: the numbers are of the time before') or diag($run->{out});
-cmp_ok($headline // 9, '<', 4, '... not of the whole run');
+cmp_ok($headline // 9, '<', 5, '... not of the whole run');
 my ($total, $seconds) = $run->{out} =~ m{^Total QPS = [\d.]+ \((\d+) / ([\d.]+)s\)}m;
 cmp_ok(abs($seconds - $headline), '<', 0.06, '... which the rates are of');
 like($run->{out}, qr/^After the loss = offered [\d.]+\/s, achieved [\d.]+\/s \([\d.]+% of what was/m,
@@ -313,8 +313,8 @@ is("$run->{status} $run->{out}", '3 ', 'abort: it ends without a table');
 
 my $path = "$dir/agent.sock";
 ok(start_agent("unix:$path"), 'an agent on a UNIX socket');
-$run = mcload_json('-a', "unix:$path", @small, '-t', 0.6);
-cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'it works') or diag($run->{err});
+$run = mcload_json('-a', "unix:$path", @small, '-t', 0.3);
+has($run, 'it works', 'totals.offered' => ['>', 0], err => ['!~', qr/mcload: agent/]);
 is(end_agent("unix:$path"), 0, 'SIGTERM ends an agent with status 0');
 ok(!-e $path, 'and its socket is gone');
 

@@ -307,7 +307,8 @@ auth_check_token(struct auth *a, struct slice user, struct slice password)
     }
     PTHREAD_OK(pthread_mutex_unlock(&a->lock));
     explicit_bzero(&given, sizeof given);
-    return found != 0 && password.len > 0;
+    found &= (uint64_t)(password.len > 0);
+    return found != 0;
 }
 
 static struct auth_session *

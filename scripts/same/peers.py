@@ -9,6 +9,7 @@ appearance, times rounded to ten seconds, versions blanked.
 
 import os
 import re
+import select
 import signal
 import socket
 import struct
@@ -17,7 +18,9 @@ import sys
 import tempfile
 import time
 
-TIMEOUT = 3.0
+PATIENCE = 60  # seconds for what must come
+QUIET = 3  # seconds after which a server is asked whether there is more
+ROUNDS = 20  # of such questions: its only worker has had as many turns by then
 TEXT, BINARY = "text", "binary"
 SENTINEL = b"version\r\n"
 SENTINEL_REPLY = re.compile(rb"VERSION [^\r\n]+\r\n\Z")
@@ -64,10 +67,10 @@ class Peer:
             args += ["-u", "root"]
         self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log)
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self.port), TIMEOUT).close()
+                socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > end:
@@ -118,7 +121,7 @@ class Peer:
     def connection(self, proto):
         conn = self.conns.get(proto)
         if conn is None:
-            conn = socket.create_connection(("127.0.0.1", self.port), TIMEOUT)
+            conn = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
             conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.conns[proto] = conn
         return conn
@@ -171,14 +174,28 @@ class Peer:
             self.drop(proto)
         return reply + ending
 
+    def is_ready(self, conn, seconds):
+        return bool(select.select([conn], [], [], seconds)[0])
+
+    def is_silent(self, conn):
+        """Nothing comes, though the server has time: it answers others. How long that takes does
+        not matter, nor whether this machine stands still meanwhile."""
+        if self.is_ready(conn, QUIET):
+            return False
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as other:
+            for _ in range(ROUNDS):
+                other.sendall(SENTINEL)
+                other.recv(256)
+        return not self.is_ready(conn, 0)
+
     def receive(self, proto):
         conn = self.conns.get(proto)
         got = bytearray()
         while True:
             try:
+                if conn and self.is_silent(conn):
+                    return bytes(got), b"<no more>"
                 chunk = conn.recv(1 << 18) if conn else b""
-            except socket.timeout:
-                return bytes(got), b"<no more>"
             except OSError:
                 chunk = b""
             if not chunk:

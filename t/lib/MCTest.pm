@@ -5,7 +5,7 @@
 #
 # MEMCACHED names the server binary (default ./memcached/memcached); it may carry a wrapper
 # in front ("valgrind -q ./memcached/memcached"). MCTEST_TIMEOUT is the number of seconds
-# after which a missing reply is a failure (default 60). Any other memcached 1.6 serves as
+# after which a missing reply is a failure (default 180). Any other memcached 1.6 serves as
 # a reference: tests then run in the one profile "ref" and skip what it does not have.
 # MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS. MCTEST_QUIET=1: nothing else
 # uses this machine, so what takes a time, or a part of a CPU, may be asserted (scripts/ci quiet).
@@ -37,14 +37,14 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves canary
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
     roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
-    read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
+    read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply with_room
     slowed VERSION_REPLY @AS_ROOT
 ));
 
 # What every start as root needs.
 our @AS_ROOT = $> == 0 ? ('-u', 'root') : ();
 
-my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 60;
+my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 180;
 my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45', native => '1.6.45');
 my @running;
 my $late_status = 0; # of servers that ended after the last assertion
@@ -391,8 +391,8 @@ sub ports($self, $kind) {
 # A socket for datagrams to it, from an address if need be.
 sub udp($self, $from = undef) {
     my ($port) = $self->ports('UDP INET');
-    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp',
-        $from ? (LocalAddr => $from) : ()) || die "udp: $!";
+    return MCTest::with_room(IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp',
+        $from ? (LocalAddr => $from) : ()) || die "udp: $!");
 }
 
 sub _first($self) {
@@ -746,6 +746,12 @@ sub has($got, $name, @want) {
 }
 
 # ---- datagrams -------------------------------------------------------------------------
+
+# A socket in which as many of them may wait as the kernel allows, whatever it gives unasked.
+sub with_room($sock) {
+    setsockopt $sock, Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 1 << 22;
+    return $sock;
+}
 
 # Sends a request as the one datagram of this id.
 sub udp_request($sock, $request, $id = 1) {

@@ -9,6 +9,7 @@
  * sleeps for a time is not slowed.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/timerfd.h>
@@ -24,6 +25,7 @@ static int64_t began[CLOCK_MONOTONIC_COARSE + 1]; /* 0: a clock that is left alo
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 static int (*real_timerfd_settime)(int, int, const struct itimerspec *,
                                    struct itimerspec *);
+static int (*real_sem_clockwait)(sem_t *, clockid_t, const struct timespec *);
 
 static int64_t
 ns_of(const struct timespec *t)
@@ -88,6 +90,14 @@ timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itimerspe
         real.it_value = real_time(&at->it_value);
     }
     return real_timerfd_settime(fd, flags, &real, old);
+}
+
+int
+sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
+{
+    FIND(sem_clockwait);
+    struct timespec real = real_time(until);
+    return real_sem_clockwait(sem, clock, &real);
 }
 
 /* Not by the real one: dlsym finds a version of it for other conditions. */
