@@ -194,7 +194,38 @@ my $svgs = () = read_file($page) =~ /<svg /g;
 ok($svgs >= 2, 'plots are in the page');
 unlike(read_file($page), qr/src=|href=/, '... which is one file');
 ok(-s scratch_dir() . '/plots/lab-d-fig-1.svg', '... and beside the table');
+my ($packed, $again) = map { scratch_dir() . "/$_" } qw(host.jsonl again.md);
+is(lab('report', '--results', $folder, '--pack', $packed)->{status}, 0, 'all results into one file');
+is(scalar(() = read_file($packed) =~ /"machine"/g), 1, '... where what they share stands once');
+lab('report', '--results', $packed, '--markdown', $again);
+is(read_file($again), read_file($table), '... which is reported as the folder is');
+like(lab('report', '--results', $table)->{err}, qr/\Q$table\E is no file of scripts\/lab report --pack/, '... and no other file');
+like(lab('run', '--results', $packed)->{err}, qr/\Q$packed\E is a file: give a folder$/m, '... nor is it measured into') if !$one_cpu;
 like(lab('list', 'kernel')->{out}, qr/^  E 3\.2\.2: time in the kernel/m, 'list');
+
+# ---- the version that results are of ------------------------------------------------------
+
+SKIP: {
+    skip 'no git here', 4 if system('command -v git >/dev/null') != 0;
+    my $tree = scratch_dir() . '/tree';
+    make_path("$tree/doc");
+    my $git = sub (@words) {
+        run_program({command => ['git', '-C', $tree, '-c', 'user.name=t', '-c', 'user.email=t@t', @words]})->{status} == 0 or die "@words";
+    };
+    my $version = sub () {
+        return run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
+                    . "from lab import store\nprint(store.commit(sys.argv[2]), end='')", "$FindBin::Bin/../scripts/bench", $tree]})->{out};
+    };
+    is($version->(), 'tree', 'the version of a folder without history is its name') if system("git -C $tree rev-parse 2>/dev/null") != 0;
+    $git->('init', '-q');
+    write_file("$tree/$_", 'a') for 'code', 'doc/page';
+    $git->('add', '.');
+    $git->('commit', '-q', '-m', 'one');
+    write_file("$tree/doc/page", 'b');
+    like($version->(), qr/^[0-9a-f]{7,}$/, '... and that of a commit, whatever the documents and results');
+    write_file("$tree/code", 'b');
+    like($version->(), qr/^[0-9a-f]{7,}-dirty$/, '... which other changes are');
+}
 
 # ---- what is measured ---------------------------------------------------------------------
 
@@ -215,6 +246,7 @@ SKIP: {
     written($files[1], {%$again, faults => []});
     $run = lab('run', 'kernel', '--point', 'ours', @options, $first);
     like($run->{err}, qr/^everything is measured$/m, 'what is valid is not');
+    like($run->{err}, qr/^scripts\/lab report --quick --results \Q$first\E says what it shows$/m, '... and what comes next is told');
     ok(!-e "$first/kernel/ours/1.3.json", '... nothing is added');
 
     $run = lab('run', 'kernel', @options, $first, '--seconds', 3);
