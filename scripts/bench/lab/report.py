@@ -24,7 +24,9 @@ INTRODUCTION = """\
 The experiments of the papers that this server is based on, repeated on one machine with this server, `mcload`,
 and substitutes for the other programs. `scripts/lab run` measures and stores results; `scripts/lab report
 --markdown doc/lab.md` writes this page from them, all but the section *On other kernels*, which comes from
-`scripts/lab guest`. `scripts/lab list` shows how each row is reproduced, and what the machine lacks.
+`scripts/lab guest`. `scripts/lab list` shows how each row is reproduced, and what the machine lacks. Results are JSON, with
+machine, kernel, commit and options: of guests in doc/lab/guests, of a machine in build/lab, of which `scripts/lab report
+--pack doc/lab/host.jsonl` makes one file for the repository.
 
 D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
 same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
@@ -38,6 +40,12 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 | not run | there are no results, or there is no experiment yet |
 
 *Rounds* are the valid ones, of the point of a row that has the fewest.
+
+In place of SPEC there are twelve batch jobs: insensitive to caches spin, code and float; friendly walk-l2, triad-l2 and
+sort-l2; fitting walk-half-l3, triad-l3 and join-half-l3; streaming walk-4-l3, triad-4-l3 and stencil-4-l3. Row *D Table 5* has the
+work of each beside a walker through the L3 cache: each insensitive one must keep it, one that is fitting or streaming
+must not; friendly ones are recorded. Five antagonists of stress-ng and the stages traced by bpftrace are
+measured where these programs are installed (`scripts/deps --lab`); `scripts/lab run` says so where they are not.
 """
 
 

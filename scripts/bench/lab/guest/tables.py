@@ -83,7 +83,7 @@ FORMS = {judge_pairs: pairs, judge_grid: cells, judge_shares: shares}
 def origin(every):
     """Which kernels, and what was measured again with the same seed."""
     whole = [one for one in every if "verdict" in one]
-    said = f"Kernels: {', '.join(sorted({one['kernel'] for one in whole}, key=version_of))}."
+    said = f"Kernels: {', '.join(sorted({one['kernel'] for one in whole}, key=lambda name: (version_of(name), name)))}."
     results = [one for one in whole if "lost" not in one]
     again = [one["difference"] for one in results if one.get("runs", 1) > 1]
     if again:
