@@ -349,13 +349,27 @@ SKIP: {
     like($list, qr{^    missing: scripts/lab guest FOLDER/bzImage wave --sched warp-0$}m, '... and of the patched one');
 }
 
-# The results in the repository.
+# ---- the results in the repository --------------------------------------------------------
+
 my @kept = grep { !m{/lost\.json$} } glob "$top/doc/lab/guests/*.json";
+my $bytes = 0;
 for my $path (@kept) {
     my $one = decode_json(read_file($path));
     my ($kernel) = $one->{kernel} =~ /^(\d+\.\d+)/;
-    is(basename($path), "$kernel-$one->{experiment}-$one->{sched}.$one->{round}.json", "$path is of what its name says");
+    is(basename($path), "$kernel-$one->{experiment}-$one->{sched}.$one->{round}.json", basename($path) . ' has what its name says');
     unlike($one->{commit}, qr/dirty/, '... of a version that is known');
+    $bytes += -s $path;
+}
+cmp_ok($bytes, '<', 1_000_000, 'they are small');
+{
+    my ($page, $there) = ("$top/doc/lab.md", scratch_dir() . '/current');
+    make_path($there);
+    write_file("$there/lab.md", read_file($page));
+    run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guests', "$there/lab.md"]});
+    is(read_file("$there/lab.md"), read_file($page), 'doc/lab.md has what they show: scripts/lab report --guests doc/lab.md');
+    for my $plot (glob "$there/plots/*") {
+        is(read_file($plot), read_file("$top/doc/plots/" . basename($plot)), '... doc/plots/' . basename($plot));
+    }
 }
 
 done_testing();

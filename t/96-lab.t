@@ -201,6 +201,19 @@ lab('report', '--results', $packed, '--markdown', $again);
 is(read_file($again), read_file($table), '... which is reported as the folder is');
 like(lab('report', '--results', $table)->{err}, qr/\Q$table\E is no file of scripts\/lab report --pack/, '... and no other file');
 like(lab('run', '--results', $packed)->{err}, qr/\Q$packed\E is a file: give a folder$/m, '... nor is it measured into') if !$one_cpu;
+{
+    my $said = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench"]});
+import sys
+sys.path.insert(0, sys.argv[1])
+from lab import machine, work
+class Some(work.Lab):
+    def __init__(self): self.machine = machine.Machine(cpus=[0, 1])
+points = {("a", "plain"): ("cpus",), **{("a", f"client-{n}"): ("client",) for n in range(3)}, **{("b", n): ("client",) for n in range(6)}}
+Some().say_lacking(points)
+END
+    is($said->{err}, "not measured, needs a third CPU, for the client alone: a, client-0, client-1, client-2; b, 6 points\n",
+        'what is not measured is told, by what is missing');
+}
 like(lab('list', 'kernel')->{out}, qr/^  E 3\.2\.2: time in the kernel/m, 'list');
 
 # ---- the version that results are of ------------------------------------------------------
@@ -248,6 +261,18 @@ SKIP: {
     like($run->{err}, qr/^everything is measured$/m, 'what is valid is not');
     like($run->{err}, qr/^scripts\/lab report --quick --results \Q$first\E says what it shows$/m, '... and what comes next is told');
     ok(!-e "$first/kernel/ours/1.3.json", '... nothing is added');
+
+    # Ended while it measures, for longer than this test may take: its servers end, and it says how to go on.
+    my $pid = open my $said, '-|', 'sh', '-c', 'exec "$0" "$@" 2>&1', 'python3', $lab, 'run', 'kernel', @options, scratch_dir() . '/ended',
+        '--seconds', 3600 or die "sh: $!";
+    my $words = '';
+    while (<$said>) {
+        $words .= $_;
+        kill TERM => $pid if /^\d+ points to measure, about \d+ min$/;
+    }
+    close $said;
+    is($? >> 8, 143, 'a run that is ended') or diag($words);
+    like($words, qr/^scripts\/lab: interrupted; the same command goes on where it was$/m, '... says that it can go on');
 
     $run = lab('run', 'kernel', @options, $first, '--seconds', 3);
     like($run->{err}, qr/has results with seconds 1, not 3: give another --results/, 'other runs go elsewhere');
