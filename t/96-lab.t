@@ -46,6 +46,20 @@ END
     return @{decode_json($run->{out} || '[]')};
 }
 
+# What scripts/latency-breakdown says, in a run.
+sub traced($status, $out, $err) {
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", $status, $out, $err]});
+import json, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from lab.groups import breakdown
+from qos.runner import Run
+run = breakdown.with_traced(Run({}), subprocess.CompletedProcess([], int(sys.argv[2]), *sys.argv[3:]))
+print(json.dumps([run.values["loop_traced"] == float("inf") or run.values["loop_traced"], run.faults]))
+END
+    is($run->{status}, 0, "traced: $status") or diag($run->{err});
+    return decode_json($run->{out});
+}
+
 # Of a row that uses both points, with these runs.
 sub rounds_of($first, $second) {
     my $run = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
@@ -176,6 +190,9 @@ for (@rows) {
     }
 }
 is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
+
+is_deeply(traced(0, "stage\nloop     0.5 /  0.3   1.0 /  0.7\n", ''), [0.5, []], '... with what was traced');
+is_deeply(traced(1, '', "no map\nnothing was traced\n"), [JSON::PP::true, ['nothing was traced']], '... a tracer that fails makes the run invalid');
 
 # Of two rounds of each point, one with a point that is invalid.
 is(rounds_of('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]'), 1,
