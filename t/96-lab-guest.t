@@ -56,6 +56,10 @@ unlike($slice, qr/quota/, '... and for FIFO alone');
 $plan = lab('newest', 'shares', '--plan', '--sched', 'bvt', '--sched', 'bvt-0')->{out};
 like($plan, qr{^# bvt\nseed=1\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loaded first, with its rules');
 like($plan, qr{^# bvt-0\nseed=1\n/bvt/bvt -w 0 >}m, '... or none');
+is(scalar(() = $plan =~ /^(?:sleep 1; |point state )grep -x enabled \S+sched_ext\/state(?: \|\| \{.* reboot -f; \})?$/mg), 4,
+    '... without it, or when it has ended, there is no result');
+is(value('" ".join(word for has_bpf in (False, True) for word in machine.command(has_bpf) if word.startswith("max"))'), 'max,-cx16 max',
+    'a processor without cmpxchg16b, but for BPF');
 $plan = lab('6.1', 'wake', '--plan', '--sched', 'warp')->{out};
 like($plan, qr{^# warp\nseed=1\necho HRTICK >/sys/kernel/debug/sched/features\n.*as warp:40000 }s, 'a patched kernel gives a warp by itself');
 is(value('" ".join(kernels.possible("6.12"))'), 'default nice fifo slice', 'a kernel of Debian has no warps');

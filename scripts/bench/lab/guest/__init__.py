@@ -74,7 +74,7 @@ def boot(experiment, kernel, args, result, log, keep):
             print(f"{sched}, round {turn}: {len(now['points'])} of {count} points ", end="\r", file=sys.stderr)
 
     try:
-        follow(machine.boot(kernel, files, log), result, told)
+        follow(machine.boot(kernel, files, log, SCHEDULERS[sched].rules is not None), result, told)
         lost = missing(lines, result["points"])
         if lost:
             raise machine.Refused(f"the guest did not tell {', '.join(lost)}")
@@ -86,7 +86,7 @@ def boot(experiment, kernel, args, result, log, keep):
 def facts_of(name, sched, turn, runs):
     return {"experiment": name, "sched": sched, "round": turn, "runs": runs, "commit": store.commit(), "host": side.machine(),
             "qemu": machine.output(machine.QEMU, "--version").splitlines()[0],
-            "options": " ".join([*machine.MACHINE[1:], "-append", machine.COMMAND_LINE]),
+            "options": " ".join(machine.command(SCHEDULERS[sched].rules is not None)[1:]),
             "compiler": machine.output("gcc", "--version").splitlines()[0]}
 
 

@@ -51,13 +51,13 @@ def plan(experiment, s, told=(), seed=1):
         yield "echo HRTICK >/sys/kernel/debug/sched/features"
     if s.rules is not None:
         yield f"/bvt/bvt {s.rules} >/tmp/bvt 2>&1 &"
-        yield "sleep 1; [ \"$(cat /sys/kernel/sched_ext/state)\" = enabled ] || cat /tmp/bvt"
+        yield "sleep 1; grep -x enabled /sys/kernel/sched_ext/state || { cat /tmp/bvt; reboot -f; }"
     for part in experiment.parts(s):
         names = points_in(part)
         if not names or not set(names) <= set(told):
             yield part
     if s.rules is not None:
-        yield "point state cat /sys/kernel/sched_ext/state"
+        yield "point state grep -x enabled /sys/kernel/sched_ext/state"
 
 
 def missing(lines, points):
