@@ -13,7 +13,7 @@ sub lab(@args) { return run_program({command => ['python3', "$top/scripts/lab", 
 # The value of an expression, as JSON.
 sub value($expression) {
     my $run = run_program({command => ['python3', '-B', '-c', "import json, sys\nsys.path.insert(0, sys.argv[1])\n"
-                . "from lab import guest\nfrom lab.guest import experiments, kernels, machine, tables\nprint(json.dumps($expression))",
+                . "from lab import guest\nfrom lab.guest import experiments, kernels, machine, results, tables\nprint(json.dumps($expression))",
             "$top/scripts/bench"]});
     is($run->{status}, 0, $expression) or diag($run->{err});
     return JSON::PP->new->allow_nonref->decode($run->{out});
@@ -56,6 +56,10 @@ unlike($slice, qr/quota/, '... and for FIFO alone');
 $plan = lab('newest', 'shares', '--plan', '--sched', 'bvt', '--sched', 'bvt-0')->{out};
 like($plan, qr{^# bvt\nseed=1\n/bvt/bvt -w \d+ service=\d+ spinner=\d+ >}, 'BVT is loaded first, with its rules');
 like($plan, qr{^# bvt-0\nseed=1\n/bvt/bvt -w 0 >}m, '... or none');
+is(scalar(() = $plan =~ /^(?:sleep 1; |point state )grep -x enabled \S+sched_ext\/state(?: \|\| \{.* reboot -f; \})?$/mg), 4,
+    '... without it, or when it has ended, there is no result');
+is(value('" ".join(word for has_bpf in (False, True) for word in machine.command(has_bpf) if word.startswith("max"))'), 'max,-cx16 max',
+    'a processor without cmpxchg16b, but for BPF');
 $plan = lab('6.1', 'wake', '--plan', '--sched', 'warp')->{out};
 like($plan, qr{^# warp\nseed=1\necho HRTICK >/sys/kernel/debug/sched/features\n.*as warp:40000 }s, 'a patched kernel gives a warp by itself');
 is(value('" ".join(kernels.possible("6.12"))'), 'default nice fifo slice', 'a kernel of Debian has no warps');
@@ -97,8 +101,22 @@ ok(exists $mode{'TRAILER!!!'}, '... and an end');
 
 # ---- which kernel -------------------------------------------------------------------------
 
+# A file with the head of a kernel's, that says what it is.
+sub write_kernel($path, $release) {
+    write_file($path, pack('x514 a4 x8 v x496 a*', 'HdrS', 0x200, "$release (someone\@there) #1\0"));
+}
+
 is(value('kernels.release("linux-image-cloud-amd64\n  Depends: linux-base-cloud-amd64\n'
             . '  Depends: linux-image-7.3.4+deb13-cloud-amd64\n")'), '7.3.4+deb13-cloud-amd64', 'the kernel of a package');
+
+{
+    my $kernel = scratch_dir() . '/bzImage';
+    write_kernel($kernel, '6.1.0-50-x');
+    is(value("kernels.release_of('$kernel')"), '6.1.0-50-x', 'the kernel of a file');
+    write_file($kernel, 'another one');
+    like(lab($kernel, 'wake')->{err}, qr{^scripts/lab guest: \S+/bzImage is no kernel for x86$}, '... or none')
+        if system('command -v qemu-system-x86_64 >/dev/null') == 0;
+}
 
 # ---- what a guest has printed -------------------------------------------------------------
 
@@ -142,35 +160,47 @@ is_deeply(value('[part.splitlines() for part in experiments.plan(experiments.EXP
 
 # A machine that prints and ends, in place of qemu.
 SKIP: {
-    skip 'no busybox here', 15 if system('command -v busybox >/dev/null') != 0;
+    skip 'no busybox here', 22 if system('command -v busybox >/dev/null') != 0;
     my $there = scratch_dir() . '/qemu';
     make_path("$there/bin");
-    write_file("$there/kernel", '');
+    write_kernel("$there/kernel", '6.1.0-x');
     my @points = map {("alone-$_", "beside-$_")} 5, 10, 20, 50, 80;
     my $guest = sub ($program, @options) {
         write_program("$there/bin/qemu-system-x86_64", qq{[ "\$1" != --version ] || { echo fake; exit; }\n$program});
         local $ENV{PATH} = "$there/bin:$ENV{PATH}";
-        return lab("$there/kernel", 'wake', '--sched', 'default', '--build', $ENV{TOP_BUILDDIR}, '--folder', "$there/lab", @options);
+        return lab("$there/kernel", 'wake', '--sched', 'default', '--build', $ENV{TOP_BUILDDIR}, '--folder', "$there/lab",
+            '--guest-results', "$there/kept", @options);
     };
     my $tell = sub (@names) { join '', "echo \@kernel 6.1.0-x\n", map {"echo '\@point $_ 0 {\"begun_us\": {\"p95\": 20}, \"done_us\": {\"p95\": 25}}|\@'\n"} @names };
-    my $result = sub ($turn = 1) { decode_json(read_file("$there/lab/guest-kernel-wake-default.$turn.json")) };
+    my ($begun, $kept) = ("$there/lab/guests", "$there/kept");
+    my $result = sub ($folder, $turn = 1) { decode_json(read_file("$folder/6.1-wake-default.$turn.json")) };
     my $cut = $guest->($tell->(@points[0 .. 2]) . 'echo it broke');
     is($cut->{status}, 1, 'a guest that is cut short: status 1');
     like($cut->{err}, qr{^scripts/lab guest: the guest did not get to its end\. It said what is in \S+wake-default\.1\.log; }, '... which says where its words are');
-    like(read_file("$there/lab/guest-kernel-wake-default.1.log"), qr/^it broke$/m, '... there');
-    is(join(' ', sort keys %{$result->()->{points}}), 'alone-10 alone-5 beside-5', '... and its points are kept');
+    like(read_file("$begun/6.1-wake-default.1.log"), qr/^it broke$/m, '... there');
+    is(join(' ', sort keys %{$result->($begun)->{points}}), 'alone-10 alone-5 beside-5', '... and its points are kept');
+    ok(!-e $kept, '... but not where whole ones are');
     like($guest->("echo '\@point alone-10 0 {'")->{err}, qr/no result of a point is 'alone-10 0 \{'\. It said/, '... words that are none');
     like($guest->('echo @kernel 6.2.0')->{err}, qr/the points so far are of Linux 6\.1\.0-x, this is 6\.2\.0: say --again/, '... another kernel');
     like($guest->("echo \@limit\n")->{err}, qr/did not get to its end, but to the limit of its time\./, '... the limit of its own time');
     like($guest->($tell->(@points[3 .. 8]) . 'echo @end')->{err}, qr/did not tell beside-80\./, '... a point that did not come');
     my $whole = $guest->($tell->($points[9]) . 'echo @end');
     is($whole->{status}, 0, 'it goes on with what is missing') or diag($whole->{err});
-    is($result->()->{verdict}{near_to}, 80, '... to a verdict');
+    my $first = $result->($kept);
+    is($first->{verdict}{near_to}, 80, '... to a verdict');
+    is(join(' ', grep { !$first->{$_} } qw(kernel commit host qemu options compiler experiment sched round runs)), '', '... with all about it');
+    is(scalar(() = read_file("$kept/6.1-wake-default.1.json") =~ /^  "[^"]+": \{.*\},?$/mg), 10, '... a line for each point');
+    is(join(' ', glob "$begun/*.json"), '', '... and nothing is left of the beginning');
     like($guest->('exit 1')->{out}, qr/^\s+beside-80 +p95 20$/m, '... and does not boot once all is there');
     is($guest->('exit 1', '--again')->{status}, 1, '... but to measure it again');
+    is_deeply($result->($kept), $first, '... which leaves what is there until it is whole');
+    write_file("$begun/6.1-wake-default.2.json", encode_json({%$first, round => 2, commit => 'another'}));
+    my $other = $guest->($tell->(@points) . 'echo @end', '--rounds', 2);
+    like($other->{err}, qr/6\.1-wake-default\.2\.json is of another version or machine: from the beginning$/m, 'what another version began is not gone on with');
+    unlink "$kept/6.1-wake-default.2.json" or die;
     my $rounds = $guest->($tell->(@points) . 'echo @end', '--rounds', 2);
     is(join(' ', $rounds->{out} =~ /^6\.1\.0-x default, (round \d)$/mg), 'round 1 round 2', 'rounds');
-    is($result->(2)->{round}, 2, '... each with a result of its own');
+    is($result->($kept, 2)->{round}, 2, '... each with a result of its own');
     is_deeply(value('list(experiments.plan(experiments.EXPERIMENTS["wave"], experiments.SCHEDULERS["default"], seed=2))[0]'), 'seed=2', '... and a seed');
 }
 
@@ -257,7 +287,7 @@ SKIP: {
     make_path($folder);
     my $files = 0;
     my $put = sub ($kernel, $experiment, $sched, %more) {
-        write_file("$folder/guest-" . ++$files . '.json',
+        write_file("$folder/" . ++$files . '.json',
             encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, round => $files, commit => 'c' . ($files % 2), %more}));
     };
     my $late = sub ($us) { return {done_us => {p95 => $us}} };
@@ -281,11 +311,24 @@ SKIP: {
     like($text, qr/ Not measured: 6\.1 with default, other:-20, fifo:20, slice:100us \(the kernel ignores it\);/, '... of each experiment');
     like($parts[1], qr/ 1 of 6 results were measured again .* by more than 0\.12%\.$/, '... and how much a second run differed');
     like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
-    is_deeply(value("tables.sections('" . scratch_dir() . "', '$folder')"), [], 'nothing of guests that did not run');
+    is_deeply(value("tables.sections('" . scratch_dir() . "/none', '$folder')"), [], 'nothing of guests that did not run');
+
+    # Rows that have lost their files.
+    unlike($text, qr/, lost \|/, 'no row has lost its file');
+    my $lost = {commit => 'abc', round => 1, points => {}};
+    write_file("$folder/lost.json", encode_json([
+        {%$lost, kernel => '6.12.1-a', experiment => 'shares', sched => 'nice', verdict => {share => 0.51}},
+        {%$lost, kernel => '6.12.1-a', experiment => 'shares', sched => 'fifo', verdict => {share => 0.99}}]));
+    $text = join "\n\n", @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
+    like($text, qr/^\| 6\.12 +\| other:-20 \| 51\.0% \| +1 \| abc, lost \|\n\| 6\.12 +\| +fifo:20 \| 50\.1% \| +1 \| +c0 \|$/m,
+        'a row that has lost its file keeps the figures of the page, and one with a file has those of the file');
+    like($text, qr/^The files of rows with \*lost\* are gone/m, '... which the page says');
 
     my ($page, $html) = map { scratch_dir() . "/page.$_" } qw(md html);
     write_file($page, "before\n<!-- lab guest: begin -->\nold\n<!-- lab guest: end -->\nbehind\n");
-    my $report = sub (@options) { return run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', $folder, @options]}) };
+    my $report = sub (@options) {
+        return run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guest-results', $folder, @options]});
+    };
     is($report->('--guests', $page, '--html', $html)->{status}, 0, 'a section of a page is written');
     like(read_file($page), qr/\Abefore\n<!-- lab guest: begin -->\n\n## On other kernels\n.*<!-- lab guest: end -->\nbehind\n\z/s, '... and the rest of it stays');
     unlike(read_file($page), qr/^old$/m, '... in place of the old one');
@@ -296,9 +339,41 @@ SKIP: {
     $report->('--markdown', $page);
     like(read_file($page), qr/^## On other kernels$/m, '... and a whole page');
     write_file($page, $once);
-    my $none = run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir(), '--guests', $page]});
+    my $none = run_program({command => ['python3', "$top/scripts/lab", 'report', '--guest-results', scratch_dir() . '/none', '--guests', $page]});
     like($none->{err}, qr/has no results of scripts\/lab guest/, 'without results nothing is replaced');
     is(read_file($page), $once, '... indeed');
+
+    # What is missing, as what measures it.
+    my $list = run_program({command => ['python3', "$top/scripts/lab", 'list', '--guest-results', $folder]})->{out};
+    like($list, qr/^    6\.1, patches\/linux-6\.1-bvt with bvt, rounds: 3$/m, 'list: what is there');
+    like($list, qr/^    6\.12 with other:-20, only in doc\/lab\.md$/m, '... what was');
+    like($list, qr/^    missing: scripts\/lab guest 6\.12 shares --sched default --sched nice --sched slice$/m, '... what is missing');
+    like($list, qr/^    missing: scripts\/lab guest 6\.1 grid --sched default --sched nice --sched fifo$/m, '... not what a kernel has refused');
+    like($list, qr/^    missing: scripts\/lab guest 6\.1 threads$/m, '... all of a kernel');
+    like($list, qr{^    missing: scripts/lab guest FOLDER/bzImage wave --sched warp-0$}m, '... and of the patched one');
+}
+
+# ---- the results in the repository --------------------------------------------------------
+
+my @kept = grep { !m{/lost\.json$} } glob "$top/doc/lab/guests/*.json";
+my $bytes = 0;
+for my $path (@kept) {
+    my $one = decode_json(read_file($path));
+    my ($kernel) = $one->{kernel} =~ /^(\d+\.\d+)/;
+    is(basename($path), "$kernel-$one->{experiment}-$one->{sched}.$one->{round}.json", basename($path) . ' has what its name says');
+    unlike($one->{commit}, qr/dirty/, '... of a version that is known');
+    $bytes += -s $path;
+}
+cmp_ok($bytes, '<', 1_000_000, 'they are small');
+{
+    my ($page, $there) = ("$top/doc/lab.md", scratch_dir() . '/current');
+    make_path($there);
+    write_file("$there/lab.md", read_file($page));
+    run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guests', "$there/lab.md"]});
+    is(read_file("$there/lab.md"), read_file($page), 'doc/lab.md has what they show: scripts/lab report --guests doc/lab.md');
+    for my $plot (glob "$there/plots/*") {
+        is(read_file($plot), read_file("$top/doc/plots/" . basename($plot)), '... doc/plots/' . basename($plot));
+    }
 }
 
 done_testing();

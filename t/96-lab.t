@@ -46,6 +46,20 @@ END
     return @{decode_json($run->{out} || '[]')};
 }
 
+# What scripts/latency-breakdown says, in a run.
+sub traced($status, $out, $err) {
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", $status, $out, $err]});
+import json, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from lab.groups import breakdown
+from qos.runner import Run
+run = breakdown.with_traced(Run({}), subprocess.CompletedProcess([], int(sys.argv[2]), *sys.argv[3:]))
+print(json.dumps([run.values["loop_traced"] == float("inf") or run.values["loop_traced"], run.faults]))
+END
+    is($run->{status}, 0, "traced: $status") or diag($run->{err});
+    return decode_json($run->{out});
+}
+
 # Of a row that uses both points, with these runs.
 sub rounds_of($first, $second) {
     my $run = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
@@ -177,6 +191,9 @@ for (@rows) {
 }
 is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
 
+is_deeply(traced(0, "stage\nloop     0.5 /  0.3   1.0 /  0.7\n", ''), [0.5, []], '... with what was traced');
+is_deeply(traced(1, '', "no map\nnothing was traced\n"), [JSON::PP::true, ['nothing was traced']], '... a tracer that fails makes the run invalid');
+
 # Of two rounds of each point, one with a point that is invalid.
 is(rounds_of('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]'), 1,
     'the rounds of a row are the valid ones of the point that has the fewest');
@@ -194,7 +211,51 @@ my $svgs = () = read_file($page) =~ /<svg /g;
 ok($svgs >= 2, 'plots are in the page');
 unlike(read_file($page), qr/src=|href=/, '... which is one file');
 ok(-s scratch_dir() . '/plots/lab-d-fig-1.svg', '... and beside the table');
+my ($packed, $again) = map { scratch_dir() . "/$_" } qw(host.jsonl again.md);
+is(lab('report', '--results', $folder, '--pack', $packed)->{status}, 0, 'all results into one file');
+is(scalar(() = read_file($packed) =~ /"machine"/g), 1, '... where what they share stands once');
+lab('report', '--results', $packed, '--markdown', $again);
+is(read_file($again), read_file($table), '... which is reported as the folder is');
+like(lab('report', '--results', $table)->{err}, qr/\Q$table\E is no file of scripts\/lab report --pack/, '... and no other file');
+like(lab('run', '--results', $packed)->{err}, qr/\Q$packed\E is a file: give a folder$/m, '... nor is it measured into') if !$one_cpu;
+{
+    my $said = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench"]});
+import sys
+sys.path.insert(0, sys.argv[1])
+from lab import machine, work
+class Some(work.Lab):
+    def __init__(self): self.machine = machine.Machine(cpus=[0, 1])
+points = {("a", "plain"): ("cpus",), **{("a", f"client-{n}"): ("client",) for n in range(3)}, **{("b", n): ("client",) for n in range(6)}}
+Some().say_lacking(points)
+END
+    is($said->{err}, "not measured, needs a third CPU, for the client alone: a, client-0, client-1, client-2; b, 6 points\n",
+        'what is not measured is told, by what is missing');
+}
 like(lab('list', 'kernel')->{out}, qr/^  E 3\.2\.2: time in the kernel/m, 'list');
+
+# ---- the version that results are of ------------------------------------------------------
+
+SKIP: {
+    skip 'no git here', 4 if system('command -v git >/dev/null') != 0;
+    my $tree = scratch_dir() . '/tree';
+    make_path("$tree/doc");
+    my $git = sub (@words) {
+        run_program({command => ['git', '-C', $tree, '-c', 'user.name=t', '-c', 'user.email=t@t', @words]})->{status} == 0 or die "@words";
+    };
+    my $version = sub () {
+        return run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
+                    . "from lab import store\nprint(store.commit(sys.argv[2]), end='')", "$FindBin::Bin/../scripts/bench", $tree]})->{out};
+    };
+    is($version->(), 'tree', 'the version of a folder without history is its name') if system("git -C $tree rev-parse 2>/dev/null") != 0;
+    $git->('init', '-q');
+    write_file("$tree/$_", 'a') for 'code', 'doc/page';
+    $git->('add', '.');
+    $git->('commit', '-q', '-m', 'one');
+    write_file("$tree/doc/page", 'b');
+    like($version->(), qr/^[0-9a-f]{7,}$/, '... and that of a commit, whatever the documents and results');
+    write_file("$tree/code", 'b');
+    like($version->(), qr/^[0-9a-f]{7,}-dirty$/, '... which other changes are');
+}
 
 # ---- what is measured ---------------------------------------------------------------------
 
@@ -215,7 +276,20 @@ SKIP: {
     written($files[1], {%$again, faults => []});
     $run = lab('run', 'kernel', '--point', 'ours', @options, $first);
     like($run->{err}, qr/^everything is measured$/m, 'what is valid is not');
+    like($run->{err}, qr/^scripts\/lab report --quick --results \Q$first\E says what it shows$/m, '... and what comes next is told');
     ok(!-e "$first/kernel/ours/1.3.json", '... nothing is added');
+
+    # Ended while it measures, for longer than this test may take: its servers end, and it says how to go on.
+    my $pid = open my $said, '-|', 'sh', '-c', 'exec "$0" "$@" 2>&1', 'python3', $lab, 'run', 'kernel', @options, scratch_dir() . '/ended',
+        '--seconds', 3600 or die "sh: $!";
+    my $words = '';
+    while (<$said>) {
+        $words .= $_;
+        kill TERM => $pid if /^\d+ points to measure, about \d+ min$/;
+    }
+    close $said;
+    is($? >> 8, 143, 'a run that is ended') or diag($words);
+    like($words, qr/^scripts\/lab: interrupted; the same command goes on where it was$/m, '... says that it can go on');
 
     $run = lab('run', 'kernel', @options, $first, '--seconds', 3);
     like($run->{err}, qr/has results with seconds 1, not 3: give another --results/, 'other runs go elsewhere');

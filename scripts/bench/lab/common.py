@@ -13,6 +13,7 @@ GROUPS = ("threads", "processes", "kernel", "connections", "breakdown", "request
           "antagonists", "colocation", "primary", "services", "datagrams", "receive",
           "elsewhere")
 FOLDER = os.path.join(side.TOP, "build/lab")
+KEPT = os.path.join(side.TOP, "doc/lab/host.jsonl")  # what scripts/lab report --pack made of results, for the repository
 
 
 def groups(names=()):
@@ -28,6 +29,13 @@ def results_folder(args):
     return args.results or FOLDER + ("-quick" if args.quick else "")
 
 
+def results_to_report(args):
+    """Those of this machine, or those that the repository has."""
+    folder = results_folder(args)
+    is_measured = args.results or args.quick or os.path.exists(os.path.join(folder, "settings.json"))
+    return KEPT if not is_measured and os.path.exists(KEPT) else folder
+
+
 def add_folder(parser):
     parser.add_argument("--results", metavar="FOLDER",
                         help="where results are (build/lab, or build/lab-quick with --quick)")
@@ -35,6 +43,7 @@ def add_folder(parser):
 
 def end(number, _):
     """As an exception, so that what was started is ended."""
+    print("\nscripts/lab: interrupted; the same command goes on where it was", file=sys.stderr)
     sys.exit(128 + number)
 
 

@@ -79,7 +79,7 @@ NEEDS = {
     "root": (lambda machine: os.geteuid() == 0, "root"),
     "memcached": (lambda machine: side.Bench.installed(), "another memcached (package memcached)"),
     "redis": (lambda machine: program("redis-server"), "Redis (package redis-server)"),
-    "bpftrace": (lambda machine: program("bpftrace"), "bpftrace"),
-    "stress-ng": (lambda machine: program("stress-ng"), "stress-ng"),
+    "bpftrace": (lambda machine: program("bpftrace"), "bpftrace (package bpftrace)"),
+    "stress-ng": (lambda machine: program("stress-ng"), "stress-ng (package stress-ng)"),
     "nginx": (lambda machine: program("nginx"), "NGINX (package nginx-light)"),
 }

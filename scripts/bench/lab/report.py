@@ -6,13 +6,14 @@ import json
 import math
 import os
 import re
+import tempfile
 import textwrap
 
 import side_by_side as side
 import svg
 
 from . import common, rows
-from .guest import tables
+from .guest import results, tables
 from .machine import Machine
 from .store import Store
 
@@ -23,7 +24,9 @@ INTRODUCTION = """\
 The experiments of the papers that this server is based on, repeated on one machine with this server, `mcload`,
 and substitutes for the other programs. `scripts/lab run` measures and stores results; `scripts/lab report
 --markdown doc/lab.md` writes this page from them, all but the section *On other kernels*, which comes from
-`scripts/lab guest`. `scripts/lab list` shows how each row is reproduced, and what the machine lacks.
+`scripts/lab guest`. `scripts/lab list` shows how each row is reproduced, and what the machine lacks. Results are JSON, with
+machine, kernel, commit and options: of guests in doc/lab/guests, of a machine in build/lab, of which `scripts/lab report
+--pack doc/lab/host.jsonl` makes one file for the repository.
 
 D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
 same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
@@ -37,6 +40,12 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 | not run | there are no results, or there is no experiment yet |
 
 *Rounds* are the valid ones, of the point of a row that has the fewest.
+
+In place of SPEC there are twelve batch jobs: insensitive to caches spin, code and float; friendly walk-l2, triad-l2 and
+sort-l2; fitting walk-half-l3, triad-l3 and join-half-l3; streaming walk-4-l3, triad-4-l3 and stencil-4-l3. Row *D Table 5* has the
+work of each beside a walker through the L3 cache: each insensitive one must keep it, one that is fitting or streaming
+must not; friendly ones are recorded. Five antagonists of stress-ng and the stages traced by bpftrace are
+measured where these programs are installed (`scripts/deps --lab`); `scripts/lab run` says so where they are not.
 """
 
 
@@ -47,7 +56,10 @@ def arguments(parser):
                         help="put what scripts/lab guest showed into its section there; the rest stays as it is")
     parser.add_argument("--html", metavar="FILE", help="write one page with the plots in it")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts there")
+    parser.add_argument("--pack", metavar="FILE", help="put all results into that file, which --results takes, too: "
+                        "doc/lab/host.jsonl is reported where there are no others")
     common.add_folder(parser)
+    results.add_folder(parser)
 
 
 def drawable(plots):
@@ -141,7 +153,7 @@ def short(one):
     return cells
 
 
-def markdown(path, judged, where, results):
+def markdown(path, judged, where, guest_results):
     folder = os.path.join(os.path.dirname(path), "plots")
     table = []
     pictures = []
@@ -152,7 +164,7 @@ def markdown(path, judged, where, results):
             cells[0] = f"[{cells[0]}](plots/{drawn[0][0]})"
         table.append(cells)
         pictures += [f"![{one.row.label}: {title}](plots/{name})" for name, title in drawn]
-    others = tables.sections(results, folder)
+    others = tables.sections(guest_results, folder)
     blocks = [INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *explanations(judged)]
     if others:
         blocks.append(side.section_of(tables.NAME, others)[1].strip())
@@ -177,19 +189,18 @@ def figure(folder, name, caption):
         return f"<figure>{f.read()}<figcaption>{html.escape(caption)}</figcaption></figure>"
 
 
-def guests(results, folder):
+def guests(guest_results, folder):
     """What guests showed, as parts of the page."""
     parts = []
-    for title, remark, head, lines, file, found in tables.shown(results, folder):
+    for title, remark, head, lines, file, found in tables.shown(guest_results, folder):
         parts += [f"<h3>{html.escape(title)}</h3>\n<p>{html.escape(remark)}</p>", html_table(head, lines)]
         parts += [figure(folder, file, title)] if file else []
         parts += [f"<p>{html.escape(found)}</p>"] if found else []
     return [f"<h2>{tables.TITLE}</h2>", *parts] if parts else []
 
 
-def page(path, judged, where, results):
-    """One file: the plots are in it."""
-    folder = os.path.join(results, "plots")
+def page(path, judged, where, guest_results, folder):
+    """One file: the plots, which are drawn into the folder, are in it."""
     lines, pictures = [], []
     for one in judged:
         cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in one.cells())
@@ -200,24 +211,27 @@ def page(path, judged, where, results):
         f.write(f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The lab</title>'
                 f"<style>{STYLE}</style></head><body>\n<h1>The lab</h1><p>{html.escape(where)}</p>\n"
                 f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n"
-                + "\n".join(pictures + guests(results, folder)) + "\n</body></html>\n")
+                + "\n".join(pictures + guests(guest_results, folder)) + "\n</body></html>\n")
 
 
 def run(args):
-    folder = common.results_folder(args)
+    folder = common.results_to_report(args)
     store, machine, groups = Store(folder), Machine(), common.groups()
     judged = [Judged(name, row, rows.Points(store.runs(name), machine))
               for name, group in groups.items() for row in group.ROWS]
     where = origin(store, groups)
     if args.guests:
-        blocks = tables.sections(folder, os.path.join(os.path.dirname(args.guests), "plots"))
+        blocks = tables.sections(args.guest_results, os.path.join(os.path.dirname(args.guests), "plots"))
         if not blocks:
-            side.fail(f"{folder} has no results of scripts/lab guest")
+            side.fail(f"{args.guest_results} has no results of scripts/lab guest")
         side.put_section(args.guests, tables.NAME, blocks)
     if args.markdown:
-        markdown(args.markdown, judged, where, folder)
+        markdown(args.markdown, judged, where, args.guest_results)
     if args.html:
-        page(args.html, judged, where, folder)
+        with tempfile.TemporaryDirectory() as plots:
+            page(args.html, judged, where, args.guest_results, plots)
+    if args.pack:
+        store.pack(args.pack, groups)
     if args.json:
         with open(args.json, "w") as f:
             json.dump([{"group": one.group, "row": one.row.label, "verdict": one.result.verdict,

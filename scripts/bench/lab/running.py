@@ -64,6 +64,8 @@ def run(args):
     side.choose_two_cpus(args.server_cpu)
     common.end_on_signals()
     folder = common.results_folder(args)
+    if os.path.isfile(folder):
+        side.fail(f"{folder} is a file: give a folder")
     with contextlib.ExitStack() as shared, side.Bench(args.build) as bench:
         bench.keep_awake()
         lab = Lab(bench, args, machine, store.Store(folder), shared)
@@ -74,3 +76,5 @@ def run(args):
         # The servers' CPU is theirs alone.
         os.sched_setaffinity(0, {side.CLIENT_CPU})
         lab.run(groups, args.point)
+        lab.say("scripts/lab report" + " --quick" * args.quick
+                + (f" --results {args.results}" if args.results else "") + " says what it shows")

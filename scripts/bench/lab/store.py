@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
-"""Results of the lab on disk: FOLDER/GROUP/POINT/ROUND.ATTEMPT.json, each written once."""
+"""Results of the lab on disk: FOLDER/GROUP/POINT/ROUND.ATTEMPT.json, each written once; or all of a folder in one
+file, to be kept in a repository."""
 import glob
 import json
 import math
@@ -12,11 +13,15 @@ import side_by_side as side
 from qos.runner import Run
 
 
-def commit():
-    """Of the tree, and whether it has changes; of a release, its name."""
-    said = subprocess.run(["git", "-C", side.TOP, "describe", "--always", "--dirty"],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return said.stdout.strip() or os.path.basename(side.TOP)
+def git(top, *words):
+    return subprocess.run(["git", "-C", top, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+
+
+def commit(top=side.TOP):
+    """Of the tree, and whether it has changes, which documents and results are not; of a release, its name."""
+    said = git(top, "describe", "--always")
+    changes = said and git(top, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)doc")
+    return said + ("-dirty" if changes else "") or os.path.basename(top)
 
 
 def finite(value):
@@ -24,8 +29,30 @@ def finite(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def with_values(stored):
+    """Stored values as they were."""
+    return {**stored, "values": {name: math.inf if value is None else value for name, value in stored["values"].items()}}
+
+
+OWN = ("group", "point", "round", "attempt", "took_seconds", "faults", "values")  # of a result; the rest are facts
+DIGITS = 6  # of a value in a file of many
+
+
+def unpacked(path):
+    """[what was stored] of a file that pack() wrote."""
+    found, facts = [], {}
+    try:
+        with open(path) as f:
+            for line in map(json.loads, f):
+                facts = line.get("facts", facts)
+                found += [with_values({**line, **facts})] if "values" in line else []
+    except (ValueError, AttributeError) as error:
+        side.fail(f"{path} is no file of scripts/lab report --pack ({error})")
+    return found
+
+
 class Store:
-    """facts: what is stored with each result, beside its values."""
+    """folder: or a file that pack() wrote. facts: what is stored with each result, beside its values."""
 
     def __init__(self, folder, facts=None):
         self.folder = folder
@@ -44,16 +71,33 @@ class Store:
             f.write("\n")
         os.rename(path + ".new", path)
 
+    def pack(self, path, groups):
+        """All results in one file, a line each; facts, which many share, stand before them."""
+        lines, before = [], None
+        for group, (point, turn, attempt, stored) in ((group, one) for group in groups for one in self.read(group)):
+            facts = {name: value for name, value in stored.items() if name not in OWN}
+            if facts != before:
+                lines.append({"facts": facts})
+            before = facts
+            values = {name: finite(float(f"{value:.{DIGITS}g}")) if isinstance(value, float) else value
+                      for name, value in stored["values"].items()}
+            lines.append({"group": group, "point": point, "round": turn, "attempt": attempt,
+                          "took_seconds": stored.get("took_seconds"), "faults": stored["faults"], "values": values})
+        with open(path + ".new", "w") as f:
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+        os.rename(path + ".new", path)
+
     def read(self, group):
         """[(point, round, attempt, what was stored)], in order."""
+        if os.path.isfile(self.folder):
+            return sorted(((one["point"], one["round"], one["attempt"], one) for one in unpacked(self.folder)
+                           if one["group"] == group), key=lambda one: one[:3])
         found = []
         for path in glob.glob(os.path.join(self.folder, group, "*", "*.json")):
             turn, attempt = map(int, re.match(r"(\d+)\.(\d+)\.json$", os.path.basename(path)).groups())
             try:
                 with open(path) as f:
-                    stored = json.load(f)
-                stored["values"] = {name: math.inf if value is None else value
-                                    for name, value in stored["values"].items()}
+                    stored = with_values(json.load(f))
             except (ValueError, KeyError) as error:
                 side.fail(f"{path} is not a result of the lab ({error}): remove it")
             found.append((os.path.basename(os.path.dirname(path)), turn, attempt, stored))

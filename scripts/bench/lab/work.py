@@ -25,6 +25,8 @@ LATE_PART = 0.5
 ALL_CPUS_MIN = 0.95  # of a run in which the machine is to be the limit
 ROUNDS, SECONDS = 5, 5
 NOT_REALTIME = "client not SCHED_FIFO"
+NAMED = 5  # points of a group, where it is told what is not measured
+STARTING_S = 1.5  # of a run, for its servers to start and to be filled
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,28 @@ class Lab(Runner):
         unknown = set(only) - {point.name for _, _, point in todo}
         if unknown:
             side.fail(f"no such point: {', '.join(sorted(unknown))}")
+        self.say_lacking({(name, point.name): point.needs for name, _, point in todo})
         todo = [one for one in todo if not self.machine.lacks(one[-1].needs)]
         stored = {name: self.store.latest(name) for name in groups}
         todo = [(name, turn, point) for name, turn, point in todo
                 if stored[name].get((point.name, turn), ["missing"])]
         self.total = sum(point.cost for _, _, point in todo)
-        self.say(f"{len(todo)} points to measure" if todo else "everything is measured")
+        self.say(f"{len(todo)} points to measure, about {self.total * (self.seconds + STARTING_S) / 60:.0f} min"
+                 if todo else "everything is measured")
         for name, turn, point in todo:
             self.group = name
             self.measure(name, turn, point)
+
+    def say_lacking(self, needs):
+        """needs: {(group, point): what it needs}"""
+        lacking = {}
+        for (group, point), wanted in needs.items():
+            for what in self.machine.lacks(wanted):
+                lacking.setdefault(what, {}).setdefault(group, []).append(point)
+        for what, groups in lacking.items():
+            self.say(f"not measured, needs {what}: " + "; ".join(
+                f"{group}, {', '.join(points) if len(points) <= NAMED else f'{len(points)} points'}"
+                for group, points in groups.items()))
 
     def measure(self, name, turn, point):
         start = time.monotonic()

@@ -3,26 +3,27 @@
 """Other kernels, in deterministic time: Debian's kernels in a virtual machine without KVM whose clock
 counts instructions, so that the load of this machine does not matter; with this build's memcached and
 mcload. One to four minutes of CPU time for each scheduler. Interrupted, it goes on behind the last
-point."""
+point; what is in the repository is not measured again. Without arguments: all that is missing."""
 import itertools
 import json
 import os
-import platform
 import sys
 
+import side_by_side as side
+
 from .. import common, store
-from . import kernels, machine
+from . import kernels, machine, results
 from .experiments import EXPERIMENTS, SAME, SCHEDULERS, difference, missing, plan
 
 TOP = os.path.realpath(os.path.join(machine.HERE, "../../../.."))
 
 
 def arguments(parser):
-    parser.add_argument("kernel", metavar="KERNEL",
+    parser.add_argument("kernel", metavar="KERNEL", nargs="?",
                         help="; ".join(f"{name}: {suite}'s, {what}"
                                        for name, (suite, what) in kernels.KERNELS.items())
                         + "; or the path of one")
-    parser.add_argument("experiment", metavar="EXPERIMENT", choices=[*EXPERIMENTS],
+    parser.add_argument("experiment", metavar="EXPERIMENT", choices=[*EXPERIMENTS], nargs="?",
                         help="; ".join(f"{name}: {e.what}" for name, e in EXPERIMENTS.items()))
     parser.add_argument("--sched", metavar="NAME", action="append", choices=[*SCHEDULERS], default=[],
                         help=f"of {', '.join(SCHEDULERS)}; may be repeated; all that the kernel may have are the default")
@@ -34,28 +35,15 @@ def arguments(parser):
     parser.add_argument("--build", metavar="DIR", default=os.path.join(TOP, "build"),
                         help="with memcached/memcached and loadgen/mcload (build)")
     parser.add_argument("--folder", metavar="DIR", default=os.path.join(TOP, "build/lab"),
-                        help="for kernels and results (build/lab)")
+                        help="for kernels, and results that are not whole yet (build/lab)")
+    results.add_folder(parser)
     parser.add_argument("--plan", action="store_true",
                         help="print what the guest is to do, and boot none")
 
 
-def path_of(args, sched, turn):
-    return os.path.join(args.folder, f"guest-{os.path.basename(args.kernel)}-{args.experiment}-{sched}.{turn}.json")
-
-
-def stored(path):
-    """The result of a run before, whole or not; None: there was none."""
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as f:
-        return json.load(f)
-
-
-def save(result, path):
-    with open(path + ".new", "w", encoding="utf-8") as f:
-        json.dump(result, f, indent=1)
-        f.write("\n")
-    os.rename(path + ".new", path)
+def unfinished(args, name):
+    """The file of a round that is not whole; its guest's words are beside it."""
+    return os.path.join(args.folder, "guests", name + ".json")
 
 
 def follow(lines, result, keep):
@@ -71,14 +59,13 @@ def follow(lines, result, keep):
                               + (", but to the limit of its time" if "@limit" in kinds else ""))
 
 
-def boot(experiment, kernel, args, result, keep):
+def boot(experiment, kernel, args, result, log, keep):
     """A guest for those points that the result has not."""
     sched, turn = result["sched"], result["round"]
     lines = list(plan(experiment, SCHEDULERS[sched], result["points"], turn))
     files = machine.contents(args.build, "\n".join(lines) + "\n")
     if SCHEDULERS[sched].rules is not None:
         files |= machine.bvt(os.path.join(TOP, "patches/sched_ext-bvt"), os.path.join(args.folder, "bvt"))
-    log = path_of(args, sched, turn).removesuffix("json") + "log"
     count = len(result["points"]) + len(missing(lines, result["points"]))
 
     def told(now):
@@ -87,7 +74,7 @@ def boot(experiment, kernel, args, result, keep):
             print(f"{sched}, round {turn}: {len(now['points'])} of {count} points ", end="\r", file=sys.stderr)
 
     try:
-        follow(machine.boot(kernel, files, log), result, told)
+        follow(machine.boot(kernel, files, log, SCHEDULERS[sched].rules is not None), result, told)
         lost = missing(lines, result["points"])
         if lost:
             raise machine.Refused(f"the guest did not tell {', '.join(lost)}")
@@ -96,25 +83,39 @@ def boot(experiment, kernel, args, result, keep):
                               "so far are not measured again") from why
 
 
-def measure(experiment, sched, turn, kernel, args):
-    """The result of a round of one scheduler: the points of a run, and by how much others differ."""
-    path = path_of(args, sched, turn)
-    os.makedirs(args.folder, exist_ok=True)
-    before = None if args.again or args.runs > 1 else stored(path)
-    if before is not None and "difference" in before:
-        return before
-    facts = {"experiment": args.experiment, "sched": sched, "round": turn, "commit": store.commit(), "host": platform.release(),
-             "qemu": machine.output(machine.QEMU, "--version").splitlines()[0], "runs": args.runs}
+def facts_of(name, sched, turn, runs):
+    return {"experiment": name, "sched": sched, "round": turn, "runs": runs, "commit": store.commit(), "host": side.machine(),
+            "qemu": machine.output(machine.QEMU, "--version").splitlines()[0],
+            "options": " ".join(machine.command(SCHEDULERS[sched].rules is not None)[1:]),
+            "compiler": machine.output("gcc", "--version").splitlines()[0]}
+
+
+def measure(name, sched, turn, kernel, args):
+    """The file of a round of one scheduler, and what is in it: the points of a run, and by how much others differ."""
+    experiment, file = EXPERIMENTS[name], results.name_of(kernels.release_of(kernel), name, sched, turn)
+    path, begun = os.path.join(args.guest_results, file + ".json"), unfinished(args, file)
+    is_new = args.again or args.runs > 1
+    there = None if is_new else results.stored(path)
+    if there is not None:
+        return path, there
+    facts = facts_of(name, sched, turn, args.runs)
+    before = None if is_new else results.stored(begun)
+    if before is not None and any(before[fact] != facts[fact] for fact in facts):
+        print(f"{begun} is of another version or machine: from the beginning", file=sys.stderr)
+        before = None
     result = {"points": {}, "errors": {}, **(before or {}), **facts}
-    boot(experiment, kernel, args, result, lambda now: save(now, path))
+    os.makedirs(os.path.dirname(begun), exist_ok=True)
+    log = begun.removesuffix("json") + "log"
+    boot(experiment, kernel, args, result, log, lambda now: results.save(now, begun))
     others = [{**facts, "points": {}, "errors": {}} for _ in range(1, args.runs)]
     for other in others:
-        boot(experiment, kernel, args, other, lambda _: None)
+        boot(experiment, kernel, args, other, log, lambda _: None)
     result["difference"] = max([difference(result["points"], other["points"]) for other in others], default=0.0)
     if not result["errors"]:
         result["verdict"] = experiment.judge(result["points"])
-    save(result, path)
-    return result
+    results.save(result, path)
+    os.remove(begun)
+    return path, result
 
 
 def show(result):
@@ -135,19 +136,24 @@ def show(result):
 
 
 def run(args):
-    experiment = EXPERIMENTS[args.experiment]
-    names = args.sched or kernels.possible(args.kernel)
-    if args.plan:
-        for name in names:
-            print(f"# {name}", *plan(experiment, SCHEDULERS[name]), sep="\n")
-        return
+    todo = [(kernel, name) for name in ([args.experiment] if args.experiment else EXPERIMENTS)
+            for kernel in ([args.kernel] if args.kernel else kernels.KERNELS)]
     common.end_on_signals()
     try:
-        machine.needed(machine.QEMU, "qemu-system-x86")
-        kernel = kernels.fetch(args.kernel, args.folder)
-        for turn, name in itertools.product(range(1, args.rounds + 1), names):
-            show(measure(experiment, name, turn, kernel, args))
-            print(path_of(args, name, turn), flush=True)
+        if not args.plan:
+            machine.needed(machine.QEMU, "qemu-system-x86")
+        for kernel, name in todo:
+            possible = kernels.possible(kernel)
+            scheds = [one for one in args.sched or possible if args.kernel or one in possible]
+            if args.plan:
+                for sched in scheds:
+                    print(f"# {sched}", *plan(EXPERIMENTS[name], SCHEDULERS[sched]), sep="\n")
+                continue
+            path = kernels.fetch(kernel, args.folder)
+            for turn, sched in itertools.product(range(1, args.rounds + 1), scheds):
+                file, result = measure(name, sched, turn, path, args)
+                show(result)
+                print(file, flush=True)
     except machine.Refused as why:
         print(f"scripts/lab guest: {why}", file=sys.stderr)
         sys.exit(1)

@@ -3,6 +3,7 @@
 """Debian's kernels for virtual machines, taken out of their packages."""
 import os
 import re
+import struct
 import subprocess
 
 from .experiments import SCHEDULERS
@@ -10,6 +11,7 @@ from .machine import Refused
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGE = "linux-image-cloud-amd64"
+HEAD = 1 << 16  # of a kernel's file
 # Name: the suite, and what its scheduler is.
 KERNELS = {
     "6.1": ("bookworm", "CFS"),
@@ -63,6 +65,15 @@ def release(depends):
     if found is None:
         raise Refused(f"{PACKAGE} depends on no kernel: {depends.strip()}")
     return found[1]
+
+
+def release_of(path):
+    """What a kernel's file says that it is: a text that its head has the place of."""
+    with open(path, "rb") as f:
+        head = f.read(HEAD)
+    if head[0x202:0x206] != b"HdrS":
+        raise Refused(f"{path} is no kernel for x86")
+    return head[0x200 + struct.unpack_from("<H", head, 0x20e)[0]:].partition(b"\0")[0].decode().split()[0]
 
 
 def found_kernel(folder):

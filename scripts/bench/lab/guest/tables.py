@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """What the guests showed, as sections of a document: a line for each kernel and scheduler."""
-import glob
-import json
 import os
-import re
 import textwrap
 
 import side_by_side as side
 import svg
 
-from .experiments import BROKEN, EXPERIMENTS, FAIR, NEAR, SCHEDULERS
-from .kernels import KERNELS, possible
+from .experiments import BROKEN, EXPERIMENTS, FAIR, NEAR, judge_grid, judge_pairs, judge_shares
+from .results import lacking, read, rows_of, version_of
 
 NAME = "lab guest"
 TITLE = "On other kernels"
@@ -21,59 +18,11 @@ INTRODUCTION = f"""\
 Measured by `scripts/lab guest KERNEL EXPERIMENT`: the server, mcload and the other programs of the lab in virtual machines
 with one CPU, whose clock counts instructions, so that the times depend neither on this machine nor on its load. They
 are not those of any processor. Each round has other arrivals and keys; of several, figures are the median (lowest-highest).
-`scripts/lab report --guests FILE` writes this section."""
-
-
-def read(folder):
-    """The results of that folder, whole ones or not, by kernel, in the order of SCHEDULERS and of rounds."""
-    found = []
-    for path in glob.glob(os.path.join(folder, "guest-*.json")):
-        with open(path, encoding="utf-8") as f:
-            found.append(json.load(f))
-    order = list(SCHEDULERS)
-    return sorted((one for one in found if "kernel" in one),
-                  key=lambda one: (version_of(one), patch_of(one), order.index(one["sched"]), one["round"]))
-
-
-def rows_of(results):
-    """{(kernel, --sched): the rounds that have a verdict}"""
-    rows = {}
-    for one in results:
-        if "verdict" in one:
-            rows.setdefault(names_of(one), []).append(one)
-    return rows
-
-
-def version_of(result):
-    return tuple(map(int, re.match(r"(\d+)\.(\d+)", result["kernel"]).groups()))
-
-
-def patch_of(result):
-    scheduler = SCHEDULERS[result["sched"]]
-    return "sched_ext-bvt" if scheduler.rules is not None else "linux-6.1-bvt" if scheduler.has_hrtick else ""
-
-
-def names_of(result):
-    """(kernel, --sched)"""
-    patch = patch_of(result)
-    return ("{}.{}".format(*version_of(result)) + (f", patches/{patch}" if patch else ""),
-            SCHEDULERS[result["sched"]].server.partition("=")[2] or "default")
-
-
-def lacking(every, experiment):
-    """Which rows an experiment has not, and why not if a guest said so; a sentence, or nothing."""
-    newest = max(every, key=version_of)["kernel"]
-    could = [{"kernel": newest if name == "newest" else name, "sched": sched} for name in KERNELS for sched in possible(name)]
-    could += [{"kernel": "6.1", "sched": sched} for sched, s in SCHEDULERS.items() if s.has_hrtick]
-    results = [one for one in every if one["experiment"] == experiment]
-    there = rows_of(results)
-    errors = {names_of(one): f" ({next(iter(one['errors'].values()))})" for one in results if one.get("errors")}
-    kernels = {}
-    for kernel, sched in map(names_of, could):
-        if (kernel, sched) not in there:
-            kernels.setdefault(kernel, []).append(sched + errors.get((kernel, sched), ""))
-    said = "; ".join(f"{kernel} with {', '.join(names)}" for kernel, names in kernels.items())
-    return f"Not measured: {said}." if said else ""
+`scripts/lab report --guests FILE` writes this section from doc/lab/guests, where each round has a file; `scripts/lab list`
+says which are missing."""
+LOST = """\
+The files of rows with *lost* are gone: their figures are those that this page had, until they are measured again. Those
+*before e23ad8cf* were measured while the lab itself was being changed."""
 
 
 def spread(values, form="{:,.0f}"):
@@ -98,7 +47,8 @@ FROM = ["rounds", "server"]
 
 def origin_of(rounds):
     """Cells under FROM: how many, and of which versions of the server."""
-    return [len(rounds), ", ".join(sorted({one["commit"] for one in rounds}))]
+    commits = ", ".join(sorted({one["commit"] for one in rounds}))
+    return [len(rounds), commits + (", lost" if "lost" in rounds[0] else "")]
 
 
 def pairs(rows, experiment):
@@ -127,14 +77,14 @@ def shares(rows, _):
     return (f"Share of the first; fair is 50 %, within {FAIR:.0%}.", ["kernel", "--sched", "share", *FROM], lines)
 
 
-FORMS = {"ratio": pairs, "good": cells, "share": shares}  # by what a verdict has
+FORMS = {judge_pairs: pairs, judge_grid: cells, judge_shares: shares}
 
 
 def origin(every):
     """Which kernels, and what was measured again with the same seed."""
-    results = [one for one in every if "verdict" in one]
-    kernels = sorted({one["kernel"] for one in results}, key=lambda name: version_of({"kernel": name}))
-    said = f"Kernels: {', '.join(kernels)}."
+    whole = [one for one in every if "verdict" in one]
+    said = f"Kernels: {', '.join(sorted({one['kernel'] for one in whole}, key=lambda name: (version_of(name), name)))}."
+    results = [one for one in whole if "lost" not in one]
     again = [one["difference"] for one in results if one.get("runs", 1) > 1]
     if again:
         said += (f" {len(again)} of {len(results)} results were measured again with the same arrivals and keys; no figure "
@@ -147,10 +97,10 @@ def shown(folder, plots):
     plot or None, and what was found. Plots go into the other folder."""
     every = read(folder)
     for name, experiment in EXPERIMENTS.items():
-        rows = rows_of(one for one in every if one["experiment"] == name)
+        rows = rows_of(every, name)
         if not rows:
             continue
-        form = next(form for key, form in FORMS.items() if key in next(iter(rows.values()))[0]["verdict"])
+        form = FORMS[experiment.judge]
         file = None
         if form is pairs:
             file = f"lab-guest-{name}.svg"
@@ -170,4 +120,6 @@ def sections(folder, plots):
         parts += [f"### {title}", remark, side.render(head, lines, markdown=True)]
         parts += [f"![{title}](plots/{file})"] if file else []
         parts += [textwrap.fill(found, 108)] if found else []
-    return [INTRODUCTION, origin(read(folder)), *parts] if parts else []
+    every = read(folder)
+    lost = [LOST] if any("lost" in one for one in every) else []
+    return [INTRODUCTION, origin(every), *lost, *parts] if parts else []
