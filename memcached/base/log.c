@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/changes.h"
+
 #define LOG_LINE_MAX 1024
 #define LOG_CLIENT_MAX 512 /* bytes of a client that a line shows */
 
@@ -20,6 +22,7 @@ void
 log_set_level(unsigned level)
 {
     atomic_store_explicit(&shown_level, level, memory_order_relaxed);
+    changes_note();
 }
 
 unsigned
