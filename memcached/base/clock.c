@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/changes.h"
 #include "base/must.h"
 
 /* Written by clock_init before any other thread starts. */
@@ -103,14 +104,21 @@ clock_continue(int64_t started, uint32_t least)
 }
 
 uint32_t
-clock_rel(nsec_t now)
+clock_rel_since(nsec_t now, nsec_t *since)
 {
     nsec_t paused = atomic_load_explicit(&paused_at, memory_order_relaxed);
     nsec_t at = paused != 0 ? paused : now;
-    int64_t elapsed =
-        at > started_mono ? (int64_t)((at - started_mono) / NSEC_PER_SEC) : 0;
-    return (uint32_t)(started_rel + elapsed +
+    nsec_t elapsed = at > started_mono ? at - started_mono : 0;
+    *since = now - elapsed % NSEC_PER_SEC;
+    return (uint32_t)(started_rel + (int64_t)(elapsed / NSEC_PER_SEC) +
                       atomic_load_explicit(&shift_s, memory_order_relaxed));
+}
+
+uint32_t
+clock_rel(nsec_t now)
+{
+    nsec_t since;
+    return clock_rel_since(now, &since);
 }
 
 int64_t
@@ -123,6 +131,7 @@ void
 clock_shift(int32_t seconds)
 {
     atomic_fetch_add_explicit(&shift_s, seconds, memory_order_relaxed);
+    changes_note();
 }
 
 void
@@ -130,6 +139,7 @@ clock_pause(void)
 {
     nsec_t running = 0;
     atomic_compare_exchange_strong(&paused_at, &running, clock_now());
+    changes_note();
 }
 
 void
@@ -137,6 +147,6 @@ clock_resume(void)
 {
     nsec_t paused = atomic_exchange(&paused_at, 0);
     if (paused != 0) {
-        clock_shift(-(int32_t)((clock_now() - paused) / NSEC_PER_SEC));
+        clock_shift(-(int32_t)((clock_now() - paused) / NSEC_PER_SEC)); /* and notes it */
     }
 }

@@ -59,6 +59,9 @@ void clock_init(void);
  * full second, plus the shift. An absolute time is thus reached when it comes, not up to a
  * second later. */
 uint32_t clock_rel(nsec_t now);
+/* The same, and *since: it is the same for a second from then on, `now` being in it, unless the clock
+ * is shifted, paused or resumed, which base/changes.h counts. */
+uint32_t clock_rel_since(nsec_t now, nsec_t *since);
 
 /* The relative clock goes on from another process's, which showed 0 at wall time `started`;
  * not from less than `least`, should the wall clock have been set back. After clock_init. */

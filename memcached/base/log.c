@@ -16,6 +16,8 @@
 
 #include "base/must.h"
 
+#include "base/changes.h"
+
 #define LOG_LINE_MAX 1024
 #define LOG_CLIENT_MAX 512 /* bytes of a client that a line shows */
 #define LOG_EXTRA_MAX 96   /* beside a line: the time, or what was left out */
@@ -35,6 +37,7 @@ void
 log_set_level(unsigned level)
 {
     atomic_store_explicit(&shown_level, level, memory_order_relaxed);
+    changes_note();
 }
 
 unsigned

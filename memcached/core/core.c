@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
+#include "base/changes.h"
 #include "base/log.h"
+#include "serve/watch.h"
 
 /* A poll that takes longer has slept: nothing was ready when it began. */
 #define POLL_MOST_NS (20 * NSEC_PER_USEC)
@@ -54,9 +56,10 @@ core_fini(struct core *k)
 }
 
 void
-core_start(struct core *k)
+core_start(struct core *k, struct watch_ring *log)
 {
     pool_init(&k->pool);
+    k->env.log = log;
     core_read_clock(k);
     tenants_apply(k);
 }
@@ -69,14 +72,37 @@ core_stop(struct core *k)
 
 /* ---- time ------------------------------------------------------------------------------ */
 
+static __attribute__((noinline)) void
+look_at_settings(struct core *k)
+{
+    const struct core_shared *shared = k->shared;
+    struct settings_view *v = &k->view;
+    v->changes = changes_count(); /* before all that it counts */
+    k->env.now = clock_rel_since(k->now, &v->second);
+    k->env.looks_closer = k->env.conf->auth != NULL || log_level() >= LOG_DEBUG;
+    v->admits_most = core_admits_most(k);
+    v->sees_each = k->env.looks_closer || k->is_draining || k->budget.bytes != 0 ||
+                   atomic_load_explicit(&shared->reads_keys, memory_order_relaxed) ||
+                   watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
+}
+
 nsec_t
 core_read_clock(struct core *k)
 {
     k->now = k->clock();
-    k->env.now = clock_rel(k->now);
-    k->env.looks_closer = k->env.conf->auth != NULL || log_level() >= LOG_DEBUG;
+    if (unlikely(k->now - k->view.second >= NSEC_PER_SEC ||
+                 changes_count() != k->view.changes)) {
+        look_at_settings(k);
+    }
     k->pass.is_fresh = true;
     return k->now;
+}
+
+void
+core_drain(struct core *k)
+{
+    k->is_draining = true;
+    look_at_settings(k);
 }
 
 void

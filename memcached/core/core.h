@@ -82,11 +82,21 @@ struct pass {
     uint64_t asked_before; /* small requests that the SLO had seen when it began */
 };
 
+/* What most requests have to know of settings, made when one has changed (base/changes.h) or a new
+ * second has begun. */
+struct settings_view {
+    uint32_t changes; /* that there were */
+    nsec_t second;    /* that began then is env.now */
+    bool admits_most; /* there is neither an SLO nor a limit */
+    bool sees_each;   /* each request is to be seen by itself: none is plain */
+};
+
 struct core {
     struct core_shared *shared;
     nsec_t (*clock)(void);
     nsec_t now;
     bool is_draining; /* the process ends: what has arrived is served, without limits */
+    struct settings_view view;
     struct pass pass;
     struct pool pool;
     struct env env;
@@ -104,12 +114,12 @@ struct core {
 
 /* env: but for its chain, which is of the core's pool; buffer_bytes: budget of replies and input,
  * 0: none. False: no memory; core_fini takes what there is. The pool is the thread's that uses
- * it: core_start there, before anything else, and core_stop. */
+ * it: core_start there, before anything else, and core_stop. log: the thread's, or NULL. */
 must_check bool core_init(struct core *k, struct core_shared *shared,
                           nsec_t (*clock)(void), const struct env *env,
                           uint64_t buffer_bytes);
 void core_fini(struct core *k);
-void core_start(struct core *k);
+void core_start(struct core *k, struct watch_ring *log);
 void core_stop(struct core *k);
 
 /* ---- a pass, in this order ------------------------------------------------------------- */
@@ -122,8 +132,10 @@ void core_wake(struct core *k);
 void core_serve(struct core *k);
 void core_end_pass(struct core *k);
 
-/* Reads the clock again. */
+/* Reads the clock again, and looks at what has changed. */
 nsec_t core_read_clock(struct core *k);
+/* The process ends. */
+void core_drain(struct core *k);
 
 static inline bool
 core_has_slo(const struct core *k)

@@ -39,12 +39,17 @@ pump_drop(struct pump *p)
     buf_fini(&p->in, &p->core->pool);
 }
 
+static void
+end_turn(struct pump *p, unsigned served, bool waits)
+{
+    p->served += served;
+    history_end_turn(&p->history, served, waits);
+}
+
 void
 pump_end_turn(struct pump *p, unsigned allowed, bool waits)
 {
-    unsigned served = allowed - p->requests;
-    p->served += served;
-    history_end_turn(&p->history, served, waits);
+    end_turn(p, allowed - p->requests, waits);
 }
 
 /* ---- class ----------------------------------------------------------------------------- */
@@ -358,52 +363,70 @@ unasked(struct core *k, const struct turn *turn, unsigned most)
 static bool
 is_neutral(struct core *k, const struct turn *turn)
 {
-    return unasked(k, turn, 1) > 0 && k->budget.bytes == 0 &&
-           k->latency.followed == NULL && !reads_keys(k) && !k->env.looks_closer &&
-           !k->is_draining && !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
+    return !k->view.sees_each && k->latency.followed == NULL && unasked(k, turn, 1) > 0;
+}
+
+bool
+pump_is_at_rest(const struct pump *p)
+{
+    return session_is_plain(&p->session) && p->in.mem == NULL && p->out.block == NULL &&
+           !p->work.ticket.is_refused;
 }
 
 bool
 pump_is_plain(const struct pump *p, struct turn *turn)
 {
     struct core *k = p->core;
-    turn->is_unbound = core_admits_most(k);
+    turn->is_unbound = k->view.admits_most;
     bool is_of_lane =
         turn->lane == CLASS_BULK ? turn->is_unbound : p->history.class != CLASS_BULK;
-    return session_is_plain(&p->session) && p->in.mem == NULL && p->out.block == NULL &&
-           is_of_lane && !p->work.ticket.is_refused && is_neutral(k, turn);
+    return is_of_lane && is_neutral(k, turn);
 }
 
-/* In a turn that is plain: what is_next_anyway asks more is known. */
+/* What may_set knows of a plain turn; not the turn itself, which so can be in registers. */
+struct set_terms {
+    const struct core *core;
+    enum req_class lane;
+    bool is_alone; /* and not bound */
+};
+
+/* What is_next_anyway asks more is known. */
 static bool
-may_set(const struct core *k, const struct turn *turn)
+may_set(const void *ctx)
 {
-    bool is_next = turn->is_alone && turn->is_unbound && k->queue.sched.length == 0;
-    return (is_next || turn->lane >= CLASS_WRITE || !k->shared->classes.is_on) &&
+    const struct set_terms *t = ctx;
+    const struct core *k = t->core;
+    bool is_next = t->is_alone && k->queue.sched.length == 0;
+    return (is_next || t->lane >= CLASS_WRITE || !k->shared->classes.is_on) &&
            !watch_wants(k->env.log, KEY_EVENTS_OF_SET);
 }
 
 static void
-account_plain(struct core *k, enum req_class class, const struct plain_count *count)
+account_plain(struct core *k, const struct turn *turn, enum req_class class,
+              const struct plain_count *count)
 {
     core_account(k, class, count->bytes, count->requests);
-    admission_pass(k, class, count->requests);
+    if (likely(turn->is_unbound)) {
+        ctr_add(&k->admission.limits.ctr[class].admitted, count->requests);
+    } else {
+        admission_pass(k, class, count->requests);
+    }
 }
 
-/* Those of a turn in this lane have been served. */
+/* Those of a turn have been served. */
 static void
-note_plain(struct pump *p, enum req_class lane, const struct plain_served *served)
+note_plain(struct pump *p, const struct turn *turn, const struct plain_served *served)
 {
     struct core *k = p->core;
     p->history.class = CLASS_SMALL;
     if (likely(served->gets.requests > 0)) {
-        account_plain(k, CLASS_SMALL, &served->gets);
+        account_plain(k, turn, CLASS_SMALL, &served->gets);
         history_note_many(&p->history, CLASS_SMALL, served->gets.requests);
     }
     if (served->sets.requests > 0) {
         enum req_class class = k->shared->classes.is_on ? CLASS_WRITE : CLASS_SMALL;
-        account_plain(k, class, &served->sets);
-        history_note_many(&p->history, lane, served->sets.requests);
+        account_plain(k, turn, class, &served->sets);
+        history_note_many(&p->history, turn->lane, served->sets.requests);
         p->history.class = (uint8_t)(served->ends_with_set ? class : CLASS_SMALL);
     }
 }
@@ -414,17 +437,19 @@ serve_small(struct pump *p, struct pump_space *space, size_t len, struct turn *t
     struct core *k = p->core;
     const struct class_conf *classes = &k->shared->classes;
     size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
+    struct set_terms terms = {k, turn->lane, turn->is_alone && turn->is_unbound};
     struct plain_limits limits = {
         .gets = {.requests = unasked(k, turn, turn->requests),
                  .keys = classes->bulk_keys,
                  .value_bytes = late < GETS_COPY_MAX ? late : GETS_COPY_MAX,
                  .line_bytes = classes->bulk_bytes},
-        .may_set = may_set(k, turn)};
+        .may_set = may_set,
+        .ctx = &terms};
     struct plain_served served =
         plain_serve(&k->env, space->in, len, space->out, sizeof space->out, &limits);
     turn->has_guest = served.gets.requests > 0;
     if (served.gets.requests + served.sets.requests > 0) {
-        note_plain(p, turn->lane, &served);
+        note_plain(p, turn, &served);
     }
     return served;
 }
@@ -452,7 +477,7 @@ serve_line(struct core *k, struct turn *turn, const char *in, size_t len, char *
     return step == GETS_LINE_DONE && !served->is_late;
 }
 
-static __attribute__((noinline)) struct plain_served
+static struct plain_served
 serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;
@@ -472,18 +497,29 @@ serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *t
     return served;
 }
 
+static void
+end_plain(struct pump *p, struct turn *turn, const struct plain_served *served,
+          size_t len)
+{
+    unsigned n = served->gets.requests + served->sets.requests;
+    turn->has_run = n > 0 || served->is_open;
+    turn->requests -= n + served->is_open;
+    end_turn(p, n, served->consumed == len);
+}
+
 struct plain_served
 pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
-    struct plain_served served = turn->lane == CLASS_BULK
-                                     ? serve_lines(p, space, len, turn)
-                                     : serve_small(p, space, len, turn);
-    unsigned n = served.gets.requests + served.sets.requests;
-    pump_begin_turn(p, turn);
-    turn->has_run = n > 0 || served.is_open;
-    turn->requests -= n + served.is_open;
-    p->requests -= n;
-    pump_end_turn(p, p->requests + n, served.consumed == len);
+    struct plain_served served = serve_small(p, space, len, turn);
+    end_plain(p, turn, &served, len);
+    return served;
+}
+
+struct plain_served
+pump_serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+{
+    struct plain_served served = serve_lines(p, space, len, turn);
+    end_plain(p, turn, &served, len);
     return served;
 }
 

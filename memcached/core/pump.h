@@ -83,13 +83,18 @@ struct pump_space {
     char out[PUMP_SPACE_BYTES];
 };
 
-/* True: nothing is under way, and the next bytes may be plain requests that no policy has a say in,
- * of the kind that such a turn is for: small ones, or gets of many keys. */
-bool pump_is_plain(const struct pump *p, struct turn *turn);
+/* Nothing is under way, and the next bytes may be plain requests. */
+must_check bool pump_is_at_rest(const struct pump *p);
+/* And no policy has a say in them, if they are of the kind that such a turn is for: small ones, or gets
+ * of many keys. */
+must_check bool pump_is_plain(const struct pump *p, struct turn *turn);
 /* Serves those at the front of space->in[0..len), in its turn. The rest of the input is the
- * caller's to put into `in`; if the last one is_open, so is the output, and session_open_get has to be
- * called. */
+ * caller's to put into `in`. */
 struct plain_served pump_serve_plain(struct pump *p, struct pump_space *space, size_t len,
+                                     struct turn *turn);
+/* The same for gets of many keys, in a turn of bulk ones. If the last one is_open, so is the output, and
+ * session_open_get has to be called. */
+struct plain_served pump_serve_lines(struct pump *p, struct pump_space *space, size_t len,
                                      struct turn *turn);
 
 /* Before a turn, or what is left of it behind pump_serve_plain: how many requests are allowed in a

@@ -158,10 +158,10 @@ void
 queue_serve(struct core *k)
 {
     struct sched *sched = &k->queue.sched;
-    unsigned turns = k->shared->classes.is_on ? UINT_MAX : sched->length;
-    if (sched->length == 0) {
+    if (likely(sched->length == 0)) {
         return;
     }
+    unsigned turns = k->shared->classes.is_on ? UINT_MAX : sched->length;
     nsec_t used = inline_used(k);
     nsec_t begin = k->now;
     nsec_t turn_ns = pace_turn_ns(&k->queue.pace, begin);

@@ -3,6 +3,7 @@
  */
 #include "core/tenants.h"
 
+#include "base/changes.h"
 #include "base/log.h"
 #include "core/core.h"
 #include "serve/prefix.h"
@@ -14,6 +15,7 @@ tenants_set(struct core_shared *shared, enum fair_by by)
     bool reads_keys = shared->class_rules.key_count > 0 || by == FAIR_PREFIX;
     atomic_store_explicit(&shared->reads_keys, reads_keys, memory_order_relaxed);
     atomic_store_explicit(&shared->fair_by, by, memory_order_relaxed);
+    changes_note();
 }
 
 /* Work that is queued already keeps its line. */

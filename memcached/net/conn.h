@@ -90,7 +90,8 @@ struct conn {
     struct poll_source source; /* edge-triggered, registered while a worker has it */
     struct conn_tls *tls;      /* NULL: plain */
     struct conn_edge edge;
-    bool is_tcp;
+    bool is_tcp : 1;
+    bool is_at_rest : 1; /* as conn_is_at_rest would say; it may be queued to be read */
     uint8_t
         leaving; /* enum close_reason: nothing more is read; closes when its output is sent */
     uint8_t closing;         /* enum close_reason */

@@ -187,10 +187,6 @@ conn_receive(struct conn *c, char *to, size_t room, size_t *got)
 {
     ssize_t n = sys_recv(c->source.fd, to, room, 0);
     *got = n > 0 ? (size_t)n : 0;
-    if (n > 0 && unlikely(core_has_slo(c->pump.core))) {
-        admission_skip_delay(c->pump.core);
-        arrival_note_unmeasured(&c->pump.arrival, &c->pump.core->pass, *got == room);
-    }
     return classify_recv(c, n, room);
 }
 

@@ -12,8 +12,7 @@
 must_check enum io conn_fill(struct conn *c, const struct turn *turn);
 /* Receives once, bytes of a body, straight into the item. */
 must_check enum io conn_fill_body(struct conn *c, const struct turn *turn);
-/* Receives once, not over TLS, into memory that is not the connection's; *got: how much came. Its
- * delay is not measured. */
+/* Receives once, not over TLS, into memory that is not the connection's; *got: how much came. */
 must_check enum io conn_receive(struct conn *c, char *to, size_t room, size_t *got);
 /* The same for sending. IO_AGAIN: the socket took less, *sent. */
 must_check enum io conn_send(struct conn *c, const char *from, size_t bytes,

@@ -6,12 +6,19 @@
 #include "net/conn_io.h"
 #include "net/worker.h"
 
+bool
+conn_is_at_rest(const struct conn *c)
+{
+    return c->tls == NULL && !c->edge.has_hangup && !c->edge.is_blocked &&
+           c->leaving == CLOSE_NONE && !conn_is_leaving_worker(c) &&
+           pump_is_at_rest(&c->pump);
+}
+
 __attribute__((flatten)) bool
 conn_is_plain(const struct conn *c, struct turn *turn)
 {
-    return c->edge.is_readable && c->tls == NULL && !c->edge.has_hangup &&
-           c->leaving == CLOSE_NONE && !conn_is_leaving_worker(c) &&
-           c->worker->rx.reads_to_check > 1 && pump_is_plain(&c->pump, turn);
+    return c->edge.is_readable && c->worker->rx.reads_to_check > 1 &&
+           pump_is_plain(&c->pump, turn);
 }
 
 /* What the socket did not take, and what is not plain, is the connection's from here on. False:
@@ -36,10 +43,11 @@ keep_rest(struct pump *p, const char *out, size_t unsent, const char *in, size_t
     return true;
 }
 
-/* From here down to the store it becomes one function, but for what is seldom: calls, and results
- * handed from one to the other, would take a tenth of a get's instructions. */
-__attribute__((flatten)) bool
-conn_serve_plain(struct conn *c, struct turn *turn)
+typedef struct plain_served plain_serve_fn(struct pump *p, struct pump_space *space,
+                                           size_t len, struct turn *turn);
+
+static inline bool
+serve(struct conn *c, struct turn *turn, plain_serve_fn *serve_plain)
 {
     struct worker *w = c->worker;
     struct pump *p = &c->pump;
@@ -51,9 +59,13 @@ conn_serve_plain(struct conn *c, struct turn *turn)
         conn_set_state(c, REGISTRY_READ); /* nothing came, or it is closed */
         return true;
     }
+    if (unlikely(!turn->is_unbound) && got > 0 && core_has_slo(&w->core)) {
+        admission_skip_delay(&w->core);
+        arrival_note_unmeasured(&p->arrival, &w->core.pass, c->edge.is_readable);
+    }
     w->core.env.client_fd = c->source.fd;
     conn_set_state(c, REGISTRY_PARSE);
-    struct plain_served served = pump_serve_plain(p, space, got, turn);
+    struct plain_served served = serve_plain(p, space, got, turn);
     conn_set_state(c, REGISTRY_READ);
     if (served.made > 0 && !served.is_open &&
         conn_send(c, space->out, served.made, &sent) == IO_CLOSED) {
@@ -70,10 +82,25 @@ conn_serve_plain(struct conn *c, struct turn *turn)
         conn_close(c, CLOSE_NO_MEMORY);
         return true;
     }
+    c->is_at_rest = false;
     if (served.is_late && served.consumed < got) {
         conn_set_state(c, REGISTRY_PARSE);
         queue_put(p->core, &p->work, pump_lane(p));
         return true;
     }
     return false;
+}
+
+/* From here down to the store it becomes one function, but for what is seldom: calls, and results
+ * handed from one to the other, would take a tenth of a get's instructions. */
+__attribute__((flatten)) bool
+conn_serve_plain(struct conn *c, struct turn *turn)
+{
+    return serve(c, turn, pump_serve_plain);
+}
+
+__attribute__((noinline)) bool
+conn_serve_lines(struct conn *c, struct turn *turn)
+{
+    return serve(c, turn, pump_serve_lines);
 }

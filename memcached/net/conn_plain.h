@@ -11,8 +11,13 @@
 
 #include "net/conn.h"
 
-/* Nothing is under way, there is something to read, and no policy or watcher wants to know more of it. */
+/* Nothing of it is under way. Asked when a turn ends so, and known when there is something to read:
+ * c->is_at_rest. */
+must_check bool conn_is_at_rest(const struct conn *c);
+/* And there is something to read, of which no policy or watcher wants to know more. */
 must_check bool conn_is_plain(const struct conn *c, struct turn *turn);
 /* Serves one. False: the turn goes on, with what is left in the connection's buffers. True: it is
  * over; the connection may be closed, or wait for its next turn. */
 must_check bool conn_serve_plain(struct conn *c, struct turn *turn);
+/* The same for gets of many keys, in a turn of bulk ones. */
+must_check bool conn_serve_lines(struct conn *c, struct turn *turn);

@@ -345,6 +345,7 @@ rest(struct conn *c)
         buf_park(&c->pump.in, &c->pump.core->pool);
     }
     session_rest(&c->pump.session, &c->pump.core->env);
+    c->is_at_rest = conn_is_at_rest(c);
     if (c->pump.core->is_draining && c->pump.out.bytes == 0) {
         conn_close(c, CLOSE_SHUTDOWN);
     } else if (conn_is_leaving_worker(c)) {
@@ -371,6 +372,7 @@ take_steps(struct conn *c, struct turn *turn)
     struct pump *p = &c->pump;
     struct core *k = p->core;
     enum step end;
+    c->is_at_rest = false;
     if (conn_is_leaving_worker(c)) {
         turn_shorten(turn); /* it leaves between two */
     }
@@ -403,14 +405,6 @@ take_steps(struct conn *c, struct turn *turn)
     }
 }
 
-static void
-serve(struct conn *c, struct turn *turn)
-{
-    if (!conn_is_plain(c, turn) || !conn_serve_plain(c, turn)) {
-        take_steps(c, turn);
-    }
-}
-
 /* ---- how turns begin ------------------------------------------------------------------ */
 
 static void
@@ -421,7 +415,12 @@ take_turn(struct work *work, struct turn *turn)
         c->pump.arrival.since =
             c->pump.core->now; /* the wait was wanted: it is no queue */
     }
-    serve(c, turn);
+    bool is_over = c->is_at_rest && conn_is_plain(c, turn) &&
+                   (turn->lane == CLASS_BULK ? conn_serve_lines(c, turn)
+                                             : conn_serve_plain(c, turn));
+    if (!is_over) {
+        take_steps(c, turn);
+    }
 }
 
 static bool
@@ -458,19 +457,26 @@ on_ready_waiting(struct conn *c)
     }
 }
 
-__attribute__((flatten)) void
-conn_on_ready(struct poll_source *source, unsigned ready)
+static struct turn
+inline_turn(const struct worker *w)
 {
-    struct conn *c =
-        (struct conn *)(void *)((char *)source - offsetof(struct conn, source));
+    struct turn turn = core_inline_turn(&w->core);
+    turn.is_alone = poller_had_one(&w->poller);
+    return turn;
+}
+
+/* Something is under way, it is queued, or the client has closed its side. */
+static __attribute__((noinline)) void
+on_ready_under_way(struct conn *c, unsigned ready)
+{
     struct worker *w = c->worker;
-    core_wake(&w->core);
     if (ready & (POLLER_READ | POLLER_HANGUP)) {
         c->edge.is_readable = true;
         c->edge.must_probe = true;
-        if (unlikely(ready & POLLER_HANGUP)) {
-            c->edge.has_hangup = true;
-        }
+    }
+    if (ready & POLLER_HANGUP) {
+        c->edge.has_hangup = true;
+        c->is_at_rest = false;
     }
     bool was_blocked = c->edge.is_blocked;
     c->pump.arrival.was_blocked |= was_blocked;
@@ -493,8 +499,47 @@ conn_on_ready(struct poll_source *source, unsigned ready)
     if (pump_defers_read(&c->pump)) {
         return;
     }
-    struct turn turn = core_inline_turn(&w->core);
-    turn.is_alone = poller_had_one(&w->poller);
-    serve(c, &turn);
+    struct turn turn = inline_turn(w);
+    take_steps(c, &turn);
     worker_end_inline(w, &turn);
+}
+
+/* What is left of a turn that began with plain requests. It is made anew: as the address of the one it
+ * began with is known nowhere else, that is in registers. */
+static __attribute__((noinline)) void
+go_on(struct conn *c, unsigned reads, unsigned requests, bool has_guest)
+{
+    struct worker *w = c->worker;
+    struct turn turn = inline_turn(w);
+    turn.reads = reads;
+    turn.has_run = requests < turn.requests;
+    turn.requests = requests;
+    turn.has_guest = has_guest;
+    take_steps(c, &turn);
+    worker_end_inline(w, &turn);
+}
+
+__attribute__((flatten)) void
+conn_on_ready(struct poll_source *source, unsigned ready)
+{
+    struct conn *c =
+        (struct conn *)(void *)((char *)source - offsetof(struct conn, source));
+    struct worker *w = c->worker;
+    core_wake(&w->core);
+    if (unlikely(!c->is_at_rest || fair_is_queued(&c->pump.work.node) ||
+                 (ready & (POLLER_READ | POLLER_HANGUP)) != POLLER_READ)) {
+        on_ready_under_way(c, ready);
+        return;
+    }
+    c->edge.is_readable = true;
+    c->edge.must_probe = true;
+    if (pump_defers_read(&c->pump)) {
+        return;
+    }
+    struct turn turn = inline_turn(w);
+    if (likely(conn_is_plain(c, &turn) && conn_serve_plain(c, &turn))) {
+        worker_end_inline(w, &turn);
+    } else {
+        go_on(c, turn.reads, turn.requests, turn.has_guest);
+    }
 }

@@ -227,6 +227,7 @@ mark_busy(const struct worker *w, const struct migrate_request *ask,
     for (unsigned i = 0; i < chosen; i++) {
         struct conn *c = all->busy[i].what;
         if (has_state(c)) {
+            c->is_at_rest = false; /* its next turn ends with its leave */
             c->move->pending =
                 (struct migrate_pending){.is_set = true,
                                          .reason = (uint8_t)ask->reason,

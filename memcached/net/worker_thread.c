@@ -58,7 +58,7 @@ stop_accepting(struct worker *w)
 static void
 start_draining(struct worker *w)
 {
-    w->core.is_draining = true;
+    core_drain(&w->core);
     stop_accepting(w);
     udp_stop(w);
     for (struct conn *c = w->conns.first; c != NULL; c = c->next) {
@@ -224,8 +224,7 @@ worker_main(void *arg)
     /* Before anything is allocated: first touch then gives local memory. */
     pin_self(w);
     atomic_store(&w->tid, gettid());
-    core_start(&w->core);
-    w->core.env.log = watch_ring(w->shared->watch);
+    core_start(&w->core, watch_ring(w->shared->watch));
     bool can_serve = start_serving(w);
     if (can_serve) {
         poll_busily(w);

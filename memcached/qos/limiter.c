@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "base/changes.h"
+
 /* The limits in the order in which a request passes them. What waits for a narrow one must
  * not hold tokens of a wider one meanwhile. */
 enum stage { STAGE_PEER, STAGE_CLASS, STAGE_TOTAL, STAGE_PASSED };
@@ -30,6 +32,7 @@ refresh_is_on(struct limiter *l)
     atomic_store_explicit(&l->is_simple, !has_parts && !counts_keys,
                           memory_order_relaxed);
     atomic_store_explicit(&l->is_on, is_on, memory_order_relaxed);
+    changes_note();
 }
 
 /* The lower of what was set and the ceiling; under set_lock. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/changes.h"
 #include "base/must.h"
 #include "base/num.h"
 #include "qos/limit_text.h"
@@ -60,6 +61,7 @@ slo_set(struct slo *s, unsigned rule, struct slo_target target)
         is_on |= atomic_load_explicit(&s->ns[i], memory_order_relaxed) != 0;
     }
     atomic_store_explicit(&s->is_on, is_on, memory_order_relaxed);
+    changes_note();
 }
 
 struct slo_target

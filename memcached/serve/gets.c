@@ -16,7 +16,7 @@
 static inline char *
 put_value(const struct gets *g, struct key key, const struct store_hit *hit)
 {
-    size_t total = (size_t)hit->value_len + (g->binary == NULL ? LINE_END_BYTES : 0);
+    size_t total = (size_t)hit->value_len + LINE_END_BYTES;
     char *to = g->to;
     if (unlikely((size_t)(g->end - to) < ASCII_VALUE_HEAD_MAX + total)) {
         return NULL;
@@ -24,6 +24,7 @@ put_value(const struct gets *g, struct key key, const struct store_hit *hit)
     if (unlikely(g->binary != NULL)) {
         to += binary_value_head(to, g->binary, key.p, key.len, hit->flags, hit->value_len,
                                 hit->cas);
+        total -= LINE_END_BYTES; /* which a packet has not */
     } else {
         to += ascii_value_head(to, key.p, key.len, hit->flags, hit->value_len,
                                g->wants_cas, hit->cas);
@@ -143,11 +144,11 @@ gets_count(const struct gets *g, unsigned n)
 
 /* ---- whole lines ----------------------------------------------------------------------- */
 
-/* Cuts the line at p, keys[from..most) taking its keys, of which it has one; *n: behind the last one.
- * Where the next line begins; NULL: it is none of these. */
+/* Cuts the line at p, keys[from..most) taking its keys, of which it has one, and `few` at most; *n:
+ * behind the last one. Where the next line begins; NULL: it is none of these. */
 static inline const char *
 cut_line(const char *p, const char *end, struct store_read *keys, unsigned from,
-         unsigned most, unsigned *n)
+         unsigned few, unsigned most, unsigned *n)
 {
     struct slice key;
     p = ascii_cut_get(p, end);
@@ -160,7 +161,7 @@ cut_line(const char *p, const char *end, struct store_read *keys, unsigned from,
             return NULL;
         }
         keys[(*n)++].key = (struct key){key.p, key.len};
-    } while (*p == ' ' && *n < most);
+    } while (*p == ' ' && *n < most && *n - from < few);
     return ascii_line_end(p, end);
 }
 
@@ -189,8 +190,7 @@ gather(struct batch *b, const char *p, const char *end, unsigned keys, unsigned 
     g->count = 0;
     g->line_ends = 0;
     while (p < end && b->lines < requests && g->count < GETS_KEYS) {
-        unsigned most = keys < GETS_KEYS - g->count ? g->count + keys : GETS_KEYS;
-        const char *next = cut_line(p, end, b->keys, g->count, most, &n);
+        const char *next = cut_line(p, end, b->keys, g->count, keys, GETS_KEYS, &n);
         if (unlikely(next == NULL)) {
             break;
         }
@@ -245,7 +245,7 @@ gets_serve(const struct env *env, const char *in, size_t len, char *to, size_t r
         }
         served.requests += g->lines;
         g->to = g->line; /* a line that was not answered in whole begins anew */
-    } while (g->lines == b.lines);
+    } while (p < in + len && g->lines == b.lines);
     served.consumed = (size_t)(p - in);
     served.made = (size_t)(g->line - to);
     return served;
@@ -259,7 +259,8 @@ gets_line_begin(struct gets_line *line, const struct env *env, const char *in, s
 {
     line->rest = in;
     line->at = 0;
-    line->next = cut_line(in, in + len, line->keys, 0, GETS_LINE_KEYS, &line->count);
+    line->next = cut_line(in, in + len, line->keys, 0, GETS_LINE_KEYS, GETS_LINE_KEYS,
+                          &line->count);
     gets_begin(&line->gets, env, to, room);
     line->gets.value_bytes = GETS_COPY_MAX;
     line->gets.line_bytes = SIZE_MAX;

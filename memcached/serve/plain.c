@@ -57,8 +57,8 @@ plain_serve(const struct env *env, char *in, size_t len, char *to, size_t room,
             served.gets.requests += gets.requests;
             served.gets.bytes += gets.made;
             served.ends_with_set &= part == 0;
-        } else if (limits->may_set && left.requests > 0 &&
-                   room - served.made >= ASCII_REPLY_MAX) {
+        } else if (left.requests > 0 && room - served.made >= ASCII_REPLY_MAX &&
+                   limits->may_set(limits->ctx)) {
             struct set_served set =
                 serve_set(env, p, n, to + served.made, left.value_bytes);
             part = set.consumed;

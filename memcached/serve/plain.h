@@ -19,8 +19,9 @@
 
 struct plain_limits {
     struct gets_limits
-        gets;     /* its requests: gets and sets together, what was served is taken off */
-    bool may_set; /* no watcher wants to hear of it */
+        gets; /* its requests: gets and sets together, what was served is taken off */
+    bool (*may_set)(const void *ctx); /* before each: else it is the session's, too */
+    const void *ctx;
 };
 
 struct plain_count {

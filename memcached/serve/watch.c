@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/changes.h"
 #include "base/num.h"
 
 #define EVENT_ALIGN 8
@@ -80,6 +81,7 @@ set_mask(struct watch *w, uint32_t which, uint32_t types)
     for (unsigned i = 0; i < w->conf.threads; i++) {
         atomic_store_explicit(&w->rings[i].mask, mask, memory_order_relaxed);
     }
+    changes_note();
     PTHREAD_OK(pthread_mutex_unlock(&w->mask_lock));
 }
 

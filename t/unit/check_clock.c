@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "base/changes.h"
 #include "base/must.h"
 #include "check_main.h"
 
@@ -102,6 +103,33 @@ TEST(test_shift)
     clock_shift(-600);
     ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 1);
     ck_assert_uint_lt(clock_now() - now, SUITE_TIMEOUT_S * NSEC_PER_SEC);
+}
+
+/* For a second it is the same, unless it is moved by hand, which is counted. */
+TEST(test_since)
+{
+    nsec_t since, other;
+    for (nsec_t now = after; now < after + 3 * NSEC_PER_SEC; now += NSEC_PER_MSEC / 3) {
+        uint32_t rel = clock_rel_since(now, &since);
+        expect(rel == clock_rel(now) && now - since < NSEC_PER_SEC);
+        expect(clock_rel_since(since, &other) == rel && other == since);
+        expect(clock_rel(since + NSEC_PER_SEC - 1) == rel);
+        expect(clock_rel(since + NSEC_PER_SEC) == rel + 1);
+    }
+    ck_assert_uint_eq(clock_rel_since(0, &since), CLOCK_REL_START);
+    ck_assert_uint_eq(since, 0);
+    uint32_t changes = changes_count();
+    clock_shift(5);
+    ck_assert_uint_ne(changes_count(), changes);
+    changes = changes_count();
+    clock_pause();
+    ck_assert_uint_ne(changes_count(), changes);
+    changes = changes_count();
+    uint32_t stopped = clock_rel_since(after + 100 * NSEC_PER_SEC, &since);
+    ck_assert_uint_lt(after + 100 * NSEC_PER_SEC - since, NSEC_PER_SEC);
+    ck_assert_uint_eq(clock_rel(since), stopped);
+    clock_resume();
+    ck_assert_uint_ne(changes_count(), changes);
 }
 
 /* The start on the wall does not move with the shift: it is what the relative clock counts

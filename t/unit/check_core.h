@@ -85,7 +85,7 @@ sim_open(struct sim *s, const struct limiter_conf *limits, bool has_classes)
     struct env env = {
         .store = s->store, .conf = &s->conf, .hooks = &s->hooks, .ctr = &s->ctr};
     expect(core_init(&s->core, &s->shared, sim_clock, &env, 0));
-    core_start(&s->core);
+    core_start(&s->core, NULL);
 }
 
 static inline void

@@ -7,7 +7,10 @@
 #include "check_main.h"
 #include "check_core.h"
 
+#include "base/changes.h"
+#include "base/log.h"
 #include "base/rng.h"
+#include "serve/watch.h"
 
 #define SCRIPTS 3000
 #define LINES_MOST 40
@@ -58,19 +61,27 @@ requests_of(const struct plain_served *served)
     return served->gets.requests + served->sets.requests;
 }
 
+/* In such a turn, as settings are by now. */
+static bool
+is_plain_in(struct turn *turn)
+{
+    core_read_clock(&sim.core);
+    return pump_is_at_rest(&c.pump) && pump_is_plain(&c.pump, turn);
+}
+
 /* Where requests are read. */
 static bool
 is_plain(void)
 {
     struct turn turn = {.lane = CLASS_SMALL};
-    return pump_is_plain(&c.pump, &turn);
+    return is_plain_in(&turn);
 }
 
 /* In a turn of its own, when nothing else is ready. */
 static struct plain_served
 serve_in(struct turn *turn, const char *text, size_t len)
 {
-    ck_assert(pump_is_plain(&c.pump, turn));
+    ck_assert(is_plain_in(turn));
     memcpy(space.in, text, len);
     struct plain_served served = pump_serve_plain(&c.pump, &space, len, turn);
     ck_assert_uint_eq(turn->requests + requests_of(&served), 20);
@@ -422,31 +433,110 @@ TEST(an_slo_counts_and_measures)
     ck_assert(!is_plain());
 }
 
+/* Each change is seen at the next look at the clock, and so is its end. */
+static void
+expect_change(bool is_plain_then)
+{
+    struct turn turn = {.lane = CLASS_SMALL};
+    ck_assert_uint_ne(changes_count(), sim.core.view.changes);
+    core_read_clock(&sim.core);
+    ck_assert_uint_eq(changes_count(), sim.core.view.changes);
+    ck_assert(pump_is_plain(&c.pump, &turn) == is_plain_then);
+}
+
 TEST(policies_want_to_see_all)
 {
     struct core *k = &sim.core;
-    atomic_store(&sim.shared.limiter.is_on, true);
-    ck_assert(!is_plain());
-    atomic_store(&sim.shared.limiter.is_on, false);
+    limiter_set_peer(&sim.shared.limiter, (struct limiter_rule){1000, 10}, sim_now);
+    expect_change(false);
+    limiter_set_peer(&sim.shared.limiter, (struct limiter_rule){0, 0}, sim_now);
+    expect_change(true);
+    slo_set(&sim.shared.slo, SLO_TOTAL, (struct slo_target){NSEC_PER_MSEC, 990});
+    k->admission.slo.is_neutral = false;
+    expect_change(false);
+    k->admission.slo.is_neutral = true;
+    slo_set(&sim.shared.slo, SLO_TOTAL, (struct slo_target){0, 0});
+    expect_change(true);
+    log_set_level(LOG_DEBUG);
+    expect_change(false);
+    ck_assert(k->env.looks_closer);
+    log_set_level(LOG_INFO);
+    expect_change(true);
+    tenants_set(&sim.shared, FAIR_PREFIX);
+    expect_change(false);
+    tenants_set(&sim.shared, FAIR_OFF);
+    expect_change(true);
+    k->budget.bytes = 1; /* it does not change while the server runs */
+    changes_note();
+    expect_change(false);
+    k->budget.bytes = 0;
+    changes_note();
+    expect_change(true);
     k->latency.followed = &c.pump;
     ck_assert(!is_plain());
     k->latency.followed = NULL;
-    k->env.looks_closer = true;
-    ck_assert(!is_plain());
-    k->env.looks_closer = false;
-    k->is_draining = true;
-    ck_assert(!is_plain());
-    k->is_draining = false;
-    k->budget.bytes = 1;
-    ck_assert(!is_plain());
-    k->budget.bytes = 0;
-    atomic_store(&sim.shared.reads_keys, true);
-    ck_assert(!is_plain());
-    atomic_store(&sim.shared.reads_keys, false);
     c.pump.session.declared = 1;
     ck_assert(!is_plain());
     c.pump.session.declared = 0;
+    c.pump.work.ticket.is_refused = true;
+    ck_assert(!is_plain());
+    c.pump.work.ticket.is_refused = false;
     ck_assert(is_plain());
+    core_drain(k);
+    ck_assert(k->is_draining && k->view.sees_each);
+    ck_assert(!is_plain());
+}
+
+TEST(watchers_want_to_see_all)
+{
+    struct watch watch;
+    struct watch_conf conf = {.threads = 1, .ring_bytes = 4096, .outbox_bytes = 4096};
+    expect(watch_init(&watch, &conf));
+    core_stop(&sim.core);
+    core_start(&sim.core, watch_ring(&watch));
+    ck_assert(is_plain());
+    watch_set_types(&watch, WATCH_FETCHERS);
+    expect_change(false);
+    watch_set_types(&watch, WATCH_MUTATIONS);
+    expect_change(true);
+    watch_set_prefixes(&watch, true);
+    expect_change(false);
+    watch_set_prefixes(&watch, false);
+    expect_change(true);
+    sim.core.env.log = NULL;
+    watch_fini(&watch);
+}
+
+/* The relative clock of requests goes on with the second, and with a shift at once. */
+TEST(time_of_requests)
+{
+    struct core *k = &sim.core;
+    nsec_t since;
+    sim_now = clock_now() + NSEC_PER_SEC; /* behind the start of the relative clock */
+    core_read_clock(k);
+    uint32_t rel = clock_rel_since(k->now, &since);
+    ck_assert_uint_eq(k->env.now, rel);
+    sim_now = since + NSEC_PER_SEC - 1 - sim_tick;
+    core_read_clock(k);
+    ck_assert_uint_eq(k->env.now, rel);
+    core_read_clock(k);
+    ck_assert_uint_eq(k->env.now, rel + 1);
+    clock_shift(100);
+    core_read_clock(k);
+    ck_assert_uint_eq(k->env.now, rel + 101);
+    clock_pause();
+    core_read_clock(k);
+    uint32_t paused = k->env.now;
+    ck_assert_uint_eq(paused, clock_rel(k->now));
+    sim_now += 10 * NSEC_PER_SEC;
+    core_read_clock(k);
+    ck_assert_uint_eq(k->env.now, paused);
+    clock_resume();
+    core_read_clock(k);
+    ck_assert_uint_eq(k->env.now, clock_rel(k->now));
+    clock_shift(-100);
+    core_read_clock(k);
+    ck_assert_uint_eq(k->env.now, clock_rel(k->now));
 }
 
 /* ---- gets of many keys ----------------------------------------------------------------- */
@@ -457,9 +547,9 @@ serve_in_bulk(const char *text, size_t len, nsec_t ns)
 {
     core_read_clock(&sim.core);
     struct turn turn = {.lane = CLASS_BULK, .requests = 20, .deadline = sim_now + ns};
-    ck_assert(pump_is_plain(&c.pump, &turn));
+    ck_assert(pump_is_at_rest(&c.pump) && pump_is_plain(&c.pump, &turn));
     memcpy(space.in, text, len);
-    struct plain_served served = pump_serve_plain(&c.pump, &space, len, &turn);
+    struct plain_served served = pump_serve_lines(&c.pump, &space, len, &turn);
     ck_assert_uint_eq(turn.requests + requests_of(&served) + served.is_open, 20);
     ck_assert_int_eq(c.pump.work.ticket.is_admitted, served.is_open);
     text_add(&c.sent, space.out, served.made);
@@ -586,7 +676,7 @@ TEST(no_more_than_allowed_behind_an_open_line)
     struct turn turn = {.lane = CLASS_BULK, .requests = 20, .deadline = TURN_ENDLESS};
     uint32_t before = c.pump.served;
     memcpy(space.in, text.p, text.len);
-    struct plain_served served = pump_serve_plain(&c.pump, &space, text.len, &turn);
+    struct plain_served served = pump_serve_lines(&c.pump, &space, text.len, &turn);
     ck_assert_uint_eq(requests_of(&served), 19);
     ck_assert(served.is_open && session_open_get(&c.pump.session, &sim.core.env));
     ck_assert_uint_eq(turn.requests, 0); /* 20 have begun */
