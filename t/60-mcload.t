@@ -52,9 +52,10 @@ is(scalar(split ' ', $pkb->{$_}), 12, "a value for each column of $_") for qw(re
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 my @read = split ' ', $pkb->{read};
 ok(!(grep { $read[$_] > $read[$_ + 1] } 2 .. 10), 'percentiles rise') or diag("@read");
-has($pkb, 'a rate, no misses, nothing skipped, megabytes received', qps => ['>', 0], misses => '0.0',
-    skipped => '0.0', rx => ['>', 0]);
-ok(defined $pkb->{tx}, 'megabytes sent');
+has($pkb, 'a rate, no misses, nothing skipped', qps => ['>', 0], misses => '0.0', skipped => '0.0');
+# Bytes: megabytes a second of a slow machine may be 0.0.
+like($run->{out}, qr/^$_\s+[1-9]\d* bytes/m, "bytes, $_") for qw(RX TX);
+ok(defined $pkb->{$_}, "megabytes a second, $_") for qw(rx tx);
 
 my $json = json_of("$dir/a.json");
 ok($json, 'the JSON is valid');

@@ -323,6 +323,10 @@ my @to = ('-s', $server->at, '-t', 250);
 my $bad = write_trace('bad', @trace[0 .. 9], 'no request', @trace[10 .. 19]);
 my $run = mcload(@to, "--trace=$bad");
 has($run, 'a bad line: status 2', status => 2, err => qr/\Q$bad\E, line 11: fields are missing\n/);
+my $empty = write_trace('empty');
+$run = mcload(@to, "--trace=$empty");
+has($run, 'an empty file: status 2, it says so', status => 2, err => "mcload: $empty: there is no request in it\n",
+    out => '');
 $run = mcload_json(@to, "--trace=$bad", '--trace-bad=skip', '--trace-time=scaled:4');
 ran_ok($run, 'bad lines passed over');
 like($run->{err}, qr/: 1 lines that make no sense were passed over/, 'bad lines passed over: it says so');

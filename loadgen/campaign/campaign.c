@@ -71,7 +71,7 @@ worse(enum exit_status a, enum exit_status b)
 static void
 write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
 {
-    FILE *json = c->output->json;
+    FILE *json = c->output->to[OUTPUT_JSON];
     if (json == NULL) {
         return;
     }
@@ -84,8 +84,8 @@ write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
 static void
 end_json(struct campaign *c)
 {
-    if (c->output->json != NULL) {
-        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->output->json);
+    if (c->output->to[OUTPUT_JSON] != NULL) {
+        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->output->to[OUTPUT_JSON]);
     }
 }
 
@@ -194,7 +194,7 @@ static void
 print_spread(const struct campaign *c, const struct spread *s)
 {
     if (c->o->format == FORMAT_TEXT || c->o->format == FORMAT_MUTILATE_TEXT) {
-        spread_print(s, c->output->report);
+        spread_print(s, c->output->to[OUTPUT_REPORT]);
     } else if (!c->o->is_quiet) {
         spread_print(s, c->err);
     }
@@ -268,8 +268,8 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
     *ends = is_over(c, &r);
     status = status_of(c, &r);
     if (has_text(c)) {
-        report_scan_row(&r, c->o, target, c->output->report);
-        fflush(c->output->report); /* each point is shown at once */
+        report_scan_row(&r, c->o, target, c->output->to[OUTPUT_REPORT]);
+        fflush(c->output->to[OUTPUT_REPORT]); /* each point is shown at once */
     }
     if (status != EXIT_VALID && !c->o->is_quiet) {
         fprintf(c->err, "mcload: %.0f/s: ", target);
@@ -288,7 +288,7 @@ scan_points(struct campaign *c, const double *points, unsigned count)
     bool ends = false;
     output_begin(c->output);
     if (has_text(c)) {
-        report_scan_head(c->o, c->output->report);
+        report_scan_head(c->o, c->output->to[OUTPUT_REPORT]);
     }
     for (unsigned i = 0; i < count && !ends; i++) {
         double target = points[i] * (c->o->scan.is_share ? c->peak_qps : 1);

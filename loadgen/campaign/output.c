@@ -32,18 +32,14 @@ is_stdout(const char *name)
     return strcmp(name, "-") == 0;
 }
 
-/* False with a line; NULL when none is wanted. What the file held stays until there is something
- * to be written to it. */
+/* False with a line. What the file held stays until there is something to be written to it. */
 static bool
-open_file(struct output *out, FILE **f, const char *name)
+open_file(struct output *out, enum output_to what)
 {
     struct stat before;
-    *f = NULL;
-    if (name == NULL) {
-        return true;
-    }
-    if (is_stdout(name)) {
-        *f = stdout;
+    const char *name = out->names[what];
+    if (name == NULL || is_stdout(name)) {
+        out->to[what] = name != NULL ? stdout : out->to[what];
         return true;
     }
     bool is_new = stat(name, &before) != 0;
@@ -51,11 +47,9 @@ open_file(struct output *out, FILE **f, const char *name)
     if (fd < 0) {
         return fail(out, name);
     }
-    *f = fdopen(fd, "w");
-    must(*f != NULL);
-    if (is_new) {
-        out->made[out->made_len++] = name;
-    }
+    out->to[what] = fdopen(fd, "w");
+    must(out->to[what] != NULL);
+    out->was_made[what] = is_new;
     return true;
 }
 
@@ -124,29 +118,15 @@ close_file(const struct output *out, FILE *f, const char *name)
     return false;
 }
 
-static bool
-close_all(struct output *out)
-{
-    FILE *json = out->json != out->report ? out->json : NULL;
-    bool is_good = close_file(out, out->report, out->o->output);
-    is_good = close_file(out, out->save, out->o->save) && is_good;
-    is_good = close_file(out, out->hlog, out->o->hlog) && is_good;
-    is_good = close_file(out, json, out->o->json) && is_good;
-    for (unsigned i = 0; !out->has_begun && i < out->made_len; i++) {
-        remove_file(out->made[i]);
-    }
-    return is_good;
-}
-
 void
 output_begin(struct output *out)
 {
-    FILE *const all[] = {out->report, out->json, out->save, out->hlog};
     struct stat file;
-    for (size_t i = 0; !out->has_begun && i < sizeof all / sizeof all[0]; i++) {
-        if (all[i] != NULL && all[i] != stdout && fstat(fileno(all[i]), &file) == 0 &&
+    for (unsigned i = 0; !out->has_begun && i < OUTPUT_FILES; i++) {
+        FILE *f = out->to[i];
+        if (f != NULL && f != stdout && fstat(fileno(f), &file) == 0 &&
             S_ISREG(file.st_mode)) {
-            must(ftruncate(fileno(all[i]), 0) == 0);
+            must(ftruncate(fileno(f), 0) == 0);
         }
     }
     out->has_begun = true;
@@ -183,10 +163,9 @@ is_same_file(FILE *a, FILE *b)
 static bool
 are_apart(const struct output *out)
 {
-    FILE *const all[] = {out->report, out->json, out->save, out->hlog};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (is_same_file(all[i], all[k])) {
+    for (unsigned i = 0; i < OUTPUT_FILES; i++) {
+        for (unsigned k = 0; k < i; k++) {
+            if (is_same_file(out->to[i], out->to[k])) {
                 fputs("mcload: two of --output, --json, --save and --hlog are the same "
                       "file\n",
                       out->err);
@@ -200,25 +179,30 @@ are_apart(const struct output *out)
 bool
 output_open(struct output *out, const struct options *o, int argc, char **argv, FILE *err)
 {
-    *out =
-        (struct output){.o = o, .argc = argc, .argv = argv, .report = stdout, .err = err};
+    *out = (struct output){
+        .o = o,
+        .argc = argc,
+        .argv = argv,
+        .names = {o->output, o->json, o->save, o->hlog},
+        .to = {stdout},
+        .err = err,
+    };
     if (o->hlog != NULL && deflate_bytes == NULL) {
         fputs("mcload: this build has no zlib, which --hlog needs\n", err);
         return false;
     }
-    bool is_good = o->output == NULL || open_file(out, &out->report, o->output);
-    if (o->format == FORMAT_JSON) {
-        out->json = out->report;
-    } else {
-        is_good = is_good && open_file(out, &out->json, o->json);
+    bool is_good = true;
+    for (unsigned i = 0; i < OUTPUT_FILES; i++) {
+        is_good = is_good && open_file(out, i);
     }
-    is_good = is_good && open_file(out, &out->save, o->save);
-    is_good = is_good && open_file(out, &out->hlog, o->hlog) && are_apart(out) &&
-              try_drawn(out);
+    if (o->format == FORMAT_JSON) {
+        out->to[OUTPUT_JSON] = out->to[OUTPUT_REPORT];
+    }
+    is_good = is_good && are_apart(out) && try_drawn(out);
     machine_collect(&out->env, "");
     machine_add(&out->env, "engine", o->engine->name);
     if (!is_good) {
-        close_all(out);
+        (void)!output_close(out); /* nothing was written */
     }
     return is_good;
 }
@@ -226,7 +210,16 @@ output_open(struct output *out, const struct options *o, int argc, char **argv, 
 bool
 output_close(struct output *out)
 {
-    return close_all(out);
+    bool is_good = true;
+    for (unsigned i = 0; i < OUTPUT_FILES; i++) {
+        if (out->names[i] != NULL) {
+            is_good = close_file(out, out->to[i], out->names[i]) && is_good;
+        }
+        if (!out->has_begun && out->was_made[i]) {
+            remove_file(out->names[i]);
+        }
+    }
+    return is_good;
 }
 
 /* ---- files of one result -------------------------------------------------------------- */
@@ -357,7 +350,7 @@ write_samples(const struct output *out, const struct result *r)
     for (unsigned i = 0; i < r->samples_len; i++) {
         const struct samples *s = r->samples[i];
         for (uint64_t k = 0; k < s->count; k++) {
-            fprintf(out->save, "%.6f %.3f\n", (double)s->all[k].start / 1e9,
+            fprintf(out->to[OUTPUT_SAVE], "%.6f %.3f\n", (double)s->all[k].start / 1e9,
                     (double)s->all[k].latency / 1e3);
         }
         dropped += s->dropped;
@@ -384,7 +377,7 @@ write_hlog(struct output *out, const struct result *r)
         out->has_first = true;
         out->first_start = r->series->start;
         double since = (double)(clock_now() - r->series->start) / 1e9;
-        report_hlog_head(seconds_since_epoch() - since, out->hlog);
+        report_hlog_head(seconds_since_epoch() - since, out->to[OUTPUT_HLOG]);
     }
     double offset_s = (double)(r->series->start - out->first_start) / 1e9;
     uint64_t censored = result_censored(&r->total);
@@ -392,7 +385,8 @@ write_hlog(struct output *out, const struct result *r)
         fprintf(out->err, "mcload: %ju requests were never answered, and are not in %s\n",
                 (uintmax_t)censored, out->o->hlog);
     }
-    return report_hlog_rows(r, options_has_classes(out->o), offset_s, out->hlog) ||
+    return report_hlog_rows(r, options_has_classes(out->o), offset_s,
+                            out->to[OUTPUT_HLOG]) ||
            fail(out, out->o->hlog);
 }
 
@@ -401,16 +395,16 @@ write_report(const struct output *out, const struct result *r, bool is_first)
 {
     switch (out->o->format) {
     case FORMAT_MUTILATE_TEXT:
-        report_mutilate(r, out->o, out->report);
-        fputc('\n', out->report);
-        report_summary(r, out->o->verbose > 0, out->report);
+        report_mutilate(r, out->o, out->to[OUTPUT_REPORT]);
+        fputc('\n', out->to[OUTPUT_REPORT]);
+        report_summary(r, out->o->verbose > 0, out->to[OUTPUT_REPORT]);
         break;
     case FORMAT_TEXT:
-        fputs(is_first ? "" : "\n", out->report);
-        report_text(r, out->o, out->report);
+        fputs(is_first ? "" : "\n", out->to[OUTPUT_REPORT]);
+        report_text(r, out->o, out->to[OUTPUT_REPORT]);
         break;
     case FORMAT_MUTILATE:
-        report_mutilate(r, out->o, out->report);
+        report_mutilate(r, out->o, out->to[OUTPUT_REPORT]);
         if (!out->o->is_quiet) {
             report_verdict(r, out->o->verbose > 0, out->err);
             note_bounds(out, r);
@@ -420,9 +414,9 @@ write_report(const struct output *out, const struct result *r, bool is_first)
         break; /* its writer knows how many results there are */
     case FORMAT_CSV:
         if (is_first) {
-            report_csv_head(out->o, out->report);
+            report_csv_head(out->o, out->to[OUTPUT_REPORT]);
         }
-        report_csv_rows(r, out->o, r->qps, out->report);
+        report_csv_rows(r, out->o, r->qps, out->to[OUTPUT_REPORT]);
         break;
     }
 }
@@ -439,10 +433,10 @@ output_report(struct output *out, const struct result *r, bool is_first)
             is_good = write_hgrm(out, &r->classes[i], r->classes[i].name);
         }
     }
-    if (out->save != NULL) {
+    if (out->to[OUTPUT_SAVE] != NULL) {
         write_samples(out, r);
     }
-    if (out->hlog != NULL) {
+    if (out->to[OUTPUT_HLOG] != NULL) {
         is_good = write_hlog(out, r) && is_good;
     }
     if (out->o->plot != NULL) {

@@ -15,20 +15,24 @@
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
 
-#define OUTPUT_FILES 4
+enum output_to {
+    OUTPUT_REPORT,
+    OUTPUT_JSON, /* the report's stream with --format=json */
+    OUTPUT_SAVE, /* samples */
+    OUTPUT_HLOG, /* intervals */
+    OUTPUT_FILES,
+};
 
 struct output {
     const struct options *o;
     int argc; /* as typed, for the JSON */
     char **argv;
-    FILE *report; /* stdout, or a file */
-    FILE *json;   /* report with --format=json; NULL: not asked for */
-    FILE *save;   /* samples; NULL: not asked for */
-    FILE *hlog;   /* intervals; NULL: not asked for */
+    const char
+        *names[OUTPUT_FILES]; /* NULL: not asked for; the report goes to stdout then */
+    FILE *to[OUTPUT_FILES];
+    bool was_made[OUTPUT_FILES]; /* it was not there before */
     FILE *err;
     struct machine env;
-    const char *made[OUTPUT_FILES]; /* files that were not there before */
-    unsigned made_len;
     bool has_begun;
     nsec_t first_start; /* of the first run's window, when has_first */
     bool has_first;

@@ -6,11 +6,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/must.h"
 
 #define ALARMS_NEVER UINT64_MAX
 

@@ -213,7 +213,6 @@ start_timing(struct event_loop *l, nsec_t now)
     l->timed_from = now;
     l->idle = 0;
     l->cost_from = cost_now();
-    ctr_add(&l->drive.counters->at_edges, l->sender.little.count);
     if (w->quiet < w->start) {
         fill_all(l, now); /* a closed loop goes on */
     }
@@ -230,7 +229,6 @@ stop_timing(struct event_loop *l, nsec_t now)
     l->cost.cpu_s = cost.cpu_s - l->cost_from.cpu_s;
     l->cost.idle_s = (double)l->idle / 1e9;
     l->cost.wait_s = cost.wait_s - l->cost_from.wait_s;
-    ctr_add(&l->drive.counters->at_edges, l->sender.little.count);
 }
 
 /* When there is something to do without an event from a connection. */

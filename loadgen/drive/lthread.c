@@ -3,12 +3,10 @@
  */
 #include "loadgen/drive/lthread.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "loadgen/work/streams.h"

@@ -333,6 +333,34 @@ reader_main(void *arg)
 
 /* ---- opening, starting, stopping ------------------------------------------------------- */
 
+static bool
+are_none(const struct trace_notes *n)
+{
+    return n->records == 0 && n->bad == 0 && n->unknown[0].count == 0;
+}
+
+/* What is wrong with it as a whole; what is wrong with single lines, a run says. NULL: nothing. */
+static const char *
+look_at_trace(const struct trace_conf *conf, bool needs_times, char err[TRACE_ERR_MAX])
+{
+    struct trace *trace;
+    struct trace_record record;
+    const char *wrong = trace_open(&trace, conf, err), *what = NULL;
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (needs_times && !trace_has_times(trace)) {
+        what = "it has no times (--trace-time=rate)";
+    } else if (trace_next(trace, &record) == TRACE_END && are_none(trace_notes(trace))) {
+        what = "there is no request in it";
+    }
+    trace_close(&trace);
+    if (what != NULL) {
+        snprintf(err, TRACE_ERR_MAX, "%s: %s", conf->path, what);
+    }
+    return what != NULL ? err : NULL;
+}
+
 const char *
 reader_open(struct reader **reader, const struct reader_conf *conf,
             char err[TRACE_ERR_MAX])
@@ -349,13 +377,7 @@ reader_open(struct reader **reader, const struct reader_conf *conf,
     while (r->buffers_len < conf->threads) {
         trace_buffer_init(&r->buffers[r->buffers_len++], pages);
     }
-    const char *wrong = trace_open(&r->trace, &conf->trace, err);
-    if (wrong == NULL && conf->speed > 0 && !trace_has_times(r->trace)) {
-        snprintf(err, TRACE_ERR_MAX, "%s: it has no times (--trace-time=rate)",
-                 conf->trace.path);
-        wrong = err;
-    }
-    trace_close(&r->trace);
+    const char *wrong = look_at_trace(&conf->trace, conf->speed > 0, err);
     if (wrong != NULL) {
         reader_close(reader);
     }

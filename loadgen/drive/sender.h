@@ -80,8 +80,12 @@ static inline void
 sender_pass_time(struct sender *s, nsec_t now)
 {
     const struct drive_window *w = &s->d->window;
-    ctr_add(&s->d->counters->on_their_way,
-            little_pass(&s->little, w->start, w->end, now));
+    struct counters *k = s->d->counters;
+    unsigned edges = little_edges(&s->little, w->start, w->end, now);
+    if (unlikely(edges > 0)) {
+        ctr_add(&k->at_edges, edges);
+    }
+    ctr_add(&k->on_their_way, little_pass(&s->little, w->start, w->end, now));
 }
 /* n of them are answered, whatever with, or given up. */
 static inline void

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/hist.h"

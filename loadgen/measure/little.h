@@ -10,7 +10,6 @@
 #pragma once
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -33,6 +32,15 @@ little_pass(struct little *l, nsec_t start, nsec_t end, nsec_t now)
     nsec_t to = now < end ? now : end;
     l->last = now;
     return to > from ? (to - from) * l->count : 0;
+}
+
+/* How many were on their way at those edges of the window that little_pass is about to pass: told
+ * before it, as a thread that stood still learns of both at once. */
+static inline unsigned
+little_edges(const struct little *l, nsec_t start, nsec_t end, nsec_t now)
+{
+    unsigned passed = (l->last < start && now >= start) + (l->last < end && now >= end);
+    return passed * l->count;
 }
 
 struct little_sums {

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #define MACHINE_FACTS_MAX 64
 #define MACHINE_NAME_MAX 40
 #define MACHINE_VALUE_MAX 256

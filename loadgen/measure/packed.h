@@ -9,12 +9,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/hist.h"
-#include "base/must.h"
 
 #define PACKED_DIGITS 3
 #define PACKED_SUB_BITS 10 /* 2 * 10^3, made a power of two, in each half of it */

@@ -3,6 +3,7 @@
  */
 #include "loadgen/measure/result.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -290,7 +291,8 @@ result_quantile(const struct hist *finite, const struct hist *waits, uint64_t ce
 {
     uint64_t answered = hist_count(finite);
     uint64_t all = answered + censored;
-    double rank = fmax(1, ceil(q * (double)all));
+    /* A share such as 0.07 may come out above what was meant. */
+    double rank = fmax(1, ceil(q * (double)all * (1 - 4 * DBL_EPSILON)));
     if (all == 0) {
         return (struct quantile){0, false};
     }

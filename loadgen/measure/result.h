@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/must.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/machine.h"

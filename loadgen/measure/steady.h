@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #define STEADY_BATCH 5 /* numbers averaged into one, the 5 of MSER-5 */
 #define STEADY_BATCHES_MIN 4
 

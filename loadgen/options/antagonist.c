@@ -41,18 +41,19 @@ void
 antagonist_apply(struct lclass *c)
 {
     const struct antagonist *a = c->antagonist;
+    struct workload_conf *w = &c->workload;
     c->qps = 0;
     c->qps_share = 0;
     c->connections = a->connections;
     c->depth = a->depth;
-    dist_fini(&c->getcount);
-    c->getcount = dist_fixed((double)a->getcount);
-    c->records = a->records != 0 ? a->records : c->records;
+    dist_fini(&w->getcount);
+    w->getcount = dist_fixed((double)a->getcount);
+    w->records = a->records != 0 ? (uint64_t)a->records : w->records;
     if (a->value_len != 0) {
-        dist_fini(&c->value_size);
-        c->value_size = dist_fixed((double)a->value_len);
+        dist_fini(&w->value_size);
+        w->value_size = dist_fixed((double)a->value_len);
     }
-    mix_of_update(&c->mix, a->update);
+    mix_of_update(&w->mix, a->update);
 }
 
 /* clang-format off */

@@ -61,7 +61,7 @@ wants_measuring(const struct options *o)
 
 /* Classes with the same keys and other values would overwrite each other's. */
 static bool
-has_other_values(const struct lclass *a, const struct lclass *b)
+has_other_values(const struct workload_conf *a, const struct workload_conf *b)
 {
     return strcmp(a->key_prefix, b->key_prefix) == 0 &&
            (mix_share(&a->mix, MIX_INCR) != mix_share(&b->mix, MIX_INCR) ||
@@ -80,11 +80,12 @@ part_keys(struct options *o, const char *prefix)
         struct lclass *c = &o->classes[i];
         bool has_clash = false;
         for (unsigned j = 0; j < i; j++) {
-            has_clash = has_clash || has_other_values(c, &o->classes[j]);
+            has_clash =
+                has_clash || has_other_values(&c->workload, &o->classes[j].workload);
         }
-        if (has_clash && strcmp(c->key_prefix, prefix) == 0) {
+        if (has_clash && strcmp(c->workload.key_prefix, prefix) == 0) {
             snprintf(c->own_prefix, sizeof c->own_prefix, "%s%s:", prefix, c->name);
-            c->key_prefix = c->own_prefix;
+            c->workload.key_prefix = c->own_prefix;
         }
     }
 }
@@ -101,7 +102,7 @@ settle(struct options *o)
             }
         }
     }
-    part_keys(o, o->base.key_prefix);
+    part_keys(o, o->base.workload.key_prefix);
     return o->asserts && !has_slo ? "--assert needs an objective (--slo)" : NULL;
 }
 
@@ -136,16 +137,16 @@ apply_words(struct lclass *c, struct models *models, const struct words *w, FILE
 {
     char program[WORDS_NAME_MAX + 32];
     snprintf(program, sizeof program, "mcload: class %s", w->name);
-    const char *outer = c->workload;
+    const char *outer = c->workload_word;
     const struct antagonist *outer_antagonist = c->antagonist;
-    c->workload = NULL;
+    c->workload_word = NULL;
     c->antagonist = NULL;
     bool is_good = parse_words(c, w, program, err);
-    bool has_names = c->workload != NULL || c->antagonist != NULL;
+    bool has_names = c->workload_word != NULL || c->antagonist != NULL;
     if (is_good && has_names) {
         is_good = options_apply_names(c, models, err) && parse_words(c, w, program, err);
     }
-    c->workload = c->workload != NULL ? c->workload : outer;
+    c->workload_word = c->workload_word != NULL ? c->workload_word : outer;
     c->antagonist = c->antagonist != NULL ? c->antagonist : outer_antagonist;
     return is_good;
 }

@@ -13,7 +13,6 @@
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/wire/codec.h"
-#include "loadgen/work/arrivals.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/mix.h"
 #include "loadgen/work/model.h"
@@ -66,24 +65,12 @@ struct lclass {
     } trace;
 
     /* ---- options/workload.c */
-    int64_t records;
-    struct dist getcount;
-    double miss_ratio, one_hit, churn;
-    unsigned sizes_per_set; /* 1: they are */
-    const char *workload;   /* as given: what has a name, a file or a text; NULL: none */
+    struct workload_conf workload; /* its `verify` is below 0 where it is not given */
+    const char
+        *workload_word; /* as given; what has a name, a file or a text; NULL: none */
     const struct model *model; /* which that is */
     bool wants_models;         /* only their list */
     bool shows_model;          /* only what it says */
-    struct mix mix;
-    const char *on_miss;        /* as given; NULL: not given */
-    bool fills, defers, leases; /* as struct workload_conf has them */
-    struct dist fetch;
-    double verify; /* below 0: not given */
-    struct dist key_size, value_size, expiry;
-    struct popularity popularity;
-    const char *key_prefix;
-    enum workload_key_format key_format;
-    int64_t flags;
     const char *getcount_text; /* as given; NULL: not given */
     double multiget_share;     /* of gets that have so many keys; below 0: all */
     bool no_load;
@@ -94,6 +81,3 @@ struct lclass {
     /* ---- options/slo.c */
     struct objective slo; /* all zero: none */
 };
-
-/* What its options say of keys, values and requests; shares its laws. */
-struct workload_conf workload_conf_of(const struct lclass *c);

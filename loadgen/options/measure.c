@@ -164,38 +164,40 @@ options_have_stats(const struct options *o)
     return true;
 }
 
+/* What a class contradicts. */
 static const char *
-check_server_stats(const struct options *o)
+check_class(const struct options *o, const struct lclass *c)
 {
-    return o->server_stats_s == 0 || options_have_stats(o)
-               ? NULL
-               : "--server-stats asks memcached in its text protocol, without a password";
+    bool varies = schedule_varies(&c->traffic.schedule),
+         has_trace = c->workload.is_replay;
+    if (until_is_given(&o->until) && varies) {
+        return "--until and --time=auto need a load that does not vary";
+    }
+    if (o->warmup_qps > 0 && c->traffic.is_timed) {
+        return "a trace with its own times says when: --qps-warmup contradicts it";
+    }
+    if (o->warmup_drain_s > 0 && has_trace) {
+        return "--trace says when: --warmup-drain contradicts it";
+    }
+    if (o->has_auto_warmup && varies) {
+        return "--warmup=auto waits for a steady load, and this one varies";
+    }
+    if (o->load_only && (c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
+        return "the protocol has no words for what is to be asked for";
+    }
+    if (o->load_only && has_trace && c->trace.load_max == 0) {
+        return "--loadonly with a trace requires --trace-load";
+    }
+    return o->load_only && c->no_load ? "--noload and --loadonly are mutually exclusive"
+                                      : NULL;
 }
 
 static const char *
-settle_until(struct options *o)
+check_run(const struct options *o)
 {
-    if (!until_is_given(&o->until)) {
-        return NULL;
-    }
-    if (o->goal.is_given || o->agents_len > 0 || o->is_agent) {
+    bool is_auto = until_is_given(&o->until);
+    if (is_auto && (o->goal.is_given || o->agents_len > 0 || o->is_agent)) {
         return "--until and --time=auto are for runs of one process, and no search";
-    }
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        if (schedule_varies(&o->classes[i].traffic.schedule)) {
-            return "--until and --time=auto need a load that does not vary";
-        }
-    }
-    o->time_s = o->has_time ? o->time_s : UNTIL_TIME_MAX_S;
-    return NULL;
-}
-
-static const char *
-settle(struct options *o)
-{
-    const char *wrong = settle_until(o);
-    if (wrong != NULL) {
-        return wrong;
     }
     if (o->warmup_drain_s > o->warmup_s) {
         return "--warmup-drain is a part of --warmup, which is shorter";
@@ -206,36 +208,25 @@ settle(struct options *o)
     if (o->warmup_qps > 0 && o->warmup_s == 0) {
         return "--qps-warmup: a rate needs a time above 0";
     }
-    for (unsigned i = 0; o->warmup_qps > 0 && i < o->classes_len; i++) {
-        if (o->classes[i].traffic.is_timed) {
-            return "a trace with its own times says when: --qps-warmup contradicts it";
-        }
+    return o->has_auto_warmup && (o->goal.is_given || o->scan.is_given)
+               ? "--warmup=auto is for one load"
+               : NULL;
+}
+
+static const char *
+settle(struct options *o)
+{
+    const char *wrong = check_run(o);
+    for (unsigned i = 0; wrong == NULL && i < o->classes_len; i++) {
+        wrong = check_class(o, &o->classes[i]);
     }
-    for (unsigned i = 0; o->warmup_drain_s > 0 && i < o->classes_len; i++) {
-        if (o->classes[i].trace.file.path != NULL) {
-            return "--trace says when: --warmup-drain contradicts it";
-        }
+    if (wrong == NULL && o->server_stats_s > 0 && !options_have_stats(o)) {
+        wrong = "--server-stats asks memcached in its text protocol, without a password";
     }
-    if (o->has_auto_warmup && (o->goal.is_given || o->scan.is_given)) {
-        return "--warmup=auto is for one load";
+    if (until_is_given(&o->until) && !o->has_time) {
+        o->time_s = UNTIL_TIME_MAX_S;
     }
-    for (unsigned i = 0; o->has_auto_warmup && i < o->classes_len; i++) {
-        if (schedule_varies(&o->classes[i].traffic.schedule)) {
-            return "--warmup=auto waits for a steady load, and this one varies";
-        }
-    }
-    for (unsigned i = 0; o->load_only && i < o->classes_len; i++) {
-        if ((o->classes[i].codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
-            return "the protocol has no words for what is to be asked for";
-        }
-        if (o->classes[i].trace.file.path != NULL && o->classes[i].trace.load_max == 0) {
-            return "--loadonly with a trace requires --trace-load";
-        }
-        if (o->classes[i].no_load) {
-            return "--noload and --loadonly are mutually exclusive";
-        }
-    }
-    return check_server_stats(o);
+    return wrong;
 }
 
 const struct run_group group_measure = {ROWS(rows), .init = init, .settle = settle};

@@ -216,8 +216,8 @@ settle(struct options *o)
 bool
 options_apply_names(struct lclass *c, struct models *models, FILE *err)
 {
-    if (c->workload != NULL) {
-        c->model = models_get(models, c->workload, err);
+    if (c->workload_word != NULL) {
+        c->model = models_get(models, c->workload_word, err);
         if (c->model == NULL || !models_apply(c->model, c, err)) {
             return false;
         }
@@ -239,14 +239,14 @@ options_parse_outside(struct options *o, struct models *models, int argc, char *
     if (opt_parse(options_table(), o, argc, argv, err, &status) != OPT_DONE) {
         return false;
     }
-    const char *workload = o->base.workload;
+    const char *workload = o->base.workload_word;
     const struct antagonist *a = o->base.antagonist;
     if (workload == NULL && a == NULL) {
         return true;
     }
     options_fini(o);
     init(o);
-    o->base.workload = workload;
+    o->base.workload_word = workload;
     o->base.antagonist = a;
     return options_apply_names(&o->base, models, err) &&
            opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;

@@ -106,15 +106,16 @@ static const char *
 check(const struct lclass *c)
 {
     const struct traffic *t = &c->traffic;
-    if (c->model != NULL || c->antagonist != NULL || mix_share(&c->mix, MIX_GET) != 1 ||
-        dist_size_max(&c->getcount, 1, WORKLOAD_GETCOUNT_MAX) > 1 ||
-        c->multiget_share >= 0 || c->miss_ratio > 0 || c->one_hit > 0 || c->churn > 0 ||
-        c->sizes_per_set) {
+    const struct workload_conf *w = &c->workload;
+    if (c->model != NULL || c->antagonist != NULL || mix_share(&w->mix, MIX_GET) != 1 ||
+        dist_size_max(&w->getcount, 1, WORKLOAD_GETCOUNT_MAX) > 1 ||
+        c->multiget_share >= 0 || w->miss_ratio > 0 || w->one_hit > 0 || w->churn > 0 ||
+        w->sizes_per_set) {
         return "--trace says what is asked for: workloads, --ops, --update, --getcount, "
                "--getq-freq, --miss-ratio, --one-hit, --churn and --value-size-per "
                "contradict it";
     }
-    if (c->verify > 0) {
+    if (w->verify > 0) {
         return "--trace does not say what values hold: there is nothing to --verify";
     }
     if ((c->has_mode && t->mode == TRAFFIC_PARTLY) || c->has_sessions ||
@@ -147,6 +148,7 @@ settle(struct lclass *c)
         return "--qps needs --trace-time=rate";
     }
     c->traffic.is_timed = c->trace.speed > 0;
+    c->workload.is_replay = true;
     if (c->trace.load_max > 0 && (c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
         return "--trace-load stores keys, for which the protocol has no words";
     }

@@ -9,7 +9,6 @@
 
 #include "base/num.h"
 #include "base/part.h"
-#include "loadgen/work/form.h"
 
 #define MODERATE_S 250e-6
 #define CAP_MAX 1000

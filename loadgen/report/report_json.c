@@ -270,16 +270,17 @@ write_load(struct json *j, const struct result *r, const struct lclass *c,
            const struct options *o)
 {
     const char *mode = r->mode != NULL ? r->mode : r->is_open ? "open" : "closed";
+    const struct workload_conf *w = &c->workload;
     const char *workload = c->model != NULL ? c->model->name : "custom";
-    json_object_of(
-        j, "load", JSON("mode", mode), JSON("qps", r->qps), JSON("threads", r->threads),
-        JSON("connections", (uint64_t)c->connections), JSON("depth", (uint64_t)c->depth),
-        JSON("workload", workload), JSON("records", (uint64_t)c->records),
-        JSON("key_size", dist_mean(&c->key_size)),
-        JSON("value_size", dist_mean(&c->value_size)),
-        JSON("getcount", dist_mean(&c->getcount)),
-        JSON("update", mix_share_of_updates(&c->mix)), JSON("time", o->time_s),
-        JSON("warmup", o->warmup_s));
+    json_object_of(j, "load", JSON("mode", mode), JSON("qps", r->qps),
+                   JSON("threads", r->threads),
+                   JSON("connections", (uint64_t)c->connections),
+                   JSON("depth", (uint64_t)c->depth), JSON("workload", workload),
+                   JSON("records", w->records), JSON("key_size", dist_mean(&w->key_size)),
+                   JSON("value_size", dist_mean(&w->value_size)),
+                   JSON("getcount", dist_mean(&w->getcount)),
+                   JSON("update", mix_share_of_updates(&w->mix)), JSON("time", o->time_s),
+                   JSON("warmup", o->warmup_s));
 }
 
 static void

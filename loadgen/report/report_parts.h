@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/json.h"
 #include "loadgen/measure/result.h"
 #include "base/json.h"
 #include "loadgen/options/options.h"

@@ -44,7 +44,7 @@ report_column_name(double q, char name[REPORT_NAME_MAX])
 static uint64_t
 updates_without_answer(const struct result *r, const struct lclass *c)
 {
-    double share = mix_share_of_updates(&c->mix);
+    double share = mix_share_of_updates(&c->workload.mix);
     double censored = (double)result_censored(&r->total);
     return (uint64_t)(censored * share + 0.5);
 }

@@ -6,7 +6,6 @@
  */
 #include <assert.h>
 #include <limits.h>
-#include <math.h>
 
 #include "loadgen/report/report.h"
 #include "loadgen/report/report_parts.h"

@@ -35,7 +35,7 @@ assignment_slice(const struct run *r, const struct run_class *c, unsigned thread
 {
     unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
     struct load_slice all =
-        load_slice_of((uint64_t)c->conf->records, r->conf.agent, agents);
+        load_slice_of(c->conf->workload.records, r->conf.agent, agents);
     struct lane lane = lane_of(r, c, thread);
     struct load_slice part = load_slice_of(all.end - all.first, lane.index, lane.threads);
     return (struct load_slice){all.first + part.first, all.first + part.end};

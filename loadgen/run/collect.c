@@ -25,12 +25,13 @@ is_local(const struct run *r)
 static double
 hits_expected(const struct lclass *c)
 {
-    bool is_known = !c->no_load && c->trace.file.path == NULL && c->one_hit == 0 &&
-                    c->churn == 0 && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
-                    mix_share(&c->mix, MIX_DELETE) == 0 &&
+    const struct workload_conf *w = &c->workload;
+    bool is_known = !c->no_load && !w->is_replay && w->one_hit == 0 && w->churn == 0 &&
+                    dist_size_max(&w->expiry, 0, UINT64_MAX) == 0 &&
+                    mix_share(&w->mix, MIX_DELETE) == 0 &&
                     /* the latest are asked for while their sets are on the way */
-                    mix_share(&c->mix, MIX_INSERT) == 0;
-    return is_known ? 1 - c->miss_ratio : -1;
+                    mix_share(&w->mix, MIX_INSERT) == 0;
+    return is_known ? 1 - w->miss_ratio : -1;
 }
 
 void

@@ -3,8 +3,6 @@
  */
 #include "loadgen/run/progress.h"
 
-#include <math.h>
-
 /* Back to the start of the line, and clear it. */
 #define LINE_START "\r\033[K"
 
@@ -14,6 +12,7 @@ progress_init(struct progress *p)
     *p = (struct progress){
         .now = counters_hist(COUNTERS_SUB_BITS),
         .before = counters_hist(COUNTERS_SUB_BITS),
+        .between = counters_hist(COUNTERS_SUB_BITS),
     };
 }
 
@@ -31,6 +30,7 @@ progress_fini(struct progress *p)
 {
     hist_destroy(&p->now);
     hist_destroy(&p->before);
+    hist_destroy(&p->between);
 }
 
 void
@@ -46,31 +46,6 @@ progress_load(const struct lthread *threads, unsigned count, uint64_t records, F
     }
     fputs(" records", out);
     fflush(out);
-}
-
-/* A quantile of what came to `now` since `before`. */
-static uint64_t
-quantile_since(const struct progress *p, double q)
-{
-    uint64_t total = hist_count(p->now) - hist_count(p->before);
-    uint64_t rank = (uint64_t)ceil(q * (double)total);
-    uint64_t seen = 0, low = 0, high = 0, count;
-    uint64_t low_before = 0, high_before = 0, count_before = 0;
-    uint32_t at = 0, at_before = 0;
-    bool more =
-        hist_next(p->before, &at_before, &low_before, &high_before, &count_before);
-    while (total > 0 && hist_next(p->now, &at, &low, &high, &count)) {
-        if (more && low_before == low) {
-            count -= count_before;
-            more = hist_next(p->before, &at_before, &low_before, &high_before,
-                             &count_before);
-        }
-        seen += count;
-        if (seen >= rank) {
-            return low + (high - low) / 2;
-        }
-    }
-    return high;
 }
 
 void
@@ -96,9 +71,11 @@ progress_run(struct progress *p, const struct lthread *threads, unsigned count,
     fprintf(out, LINE_START "%.0f/%.0f s%s  %.0f/s", elapsed, planned,
             now < window->start ? " warm-up" : "",
             (double)(answered - p->answered) / seconds);
-    if (hist_count(p->now) > hist_count(p->before)) {
-        fprintf(out, "  p50 %.1f us  p99 %.1f us", (double)quantile_since(p, 0.5) / 1e3,
-                (double)quantile_since(p, 0.99) / 1e3);
+    hist_since(p->between, p->now, p->before);
+    if (hist_count(p->between) > 0) {
+        fprintf(out, "  p50 %.1f us  p99 %.1f us",
+                (double)hist_quantile(p->between, 0.5) / 1e3,
+                (double)hist_quantile(p->between, 0.99) / 1e3);
     }
     fprintf(out, "  errors %ju", (uintmax_t)errors);
     fflush(out);

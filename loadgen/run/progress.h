@@ -11,7 +11,8 @@
 #include "loadgen/drive/lthread.h"
 
 struct progress {
-    struct hist *now, *before; /* latencies of all threads so far, and a second ago */
+    /* Latencies of all threads so far, and a second ago; and what came between. */
+    struct hist *now, *before, *between;
     uint64_t answered;
     nsec_t at;
 };

@@ -60,8 +60,7 @@ run_spec_warmup(const struct options *o, const struct run_spec *spec)
 static enum exit_status
 make_workload(struct run *r, struct run_class *c)
 {
-    struct workload_conf conf = workload_conf_of(c->conf);
-    const char *wrong = workload_init(&c->workload, &conf);
+    const char *wrong = workload_init(&c->workload, &c->conf->workload);
     if (wrong != NULL) {
         return options_fail(r->conf.err, EXIT_USAGE, "%s", wrong);
     }

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
-#include "base/must.h"
 #include "loadgen/drive/drive.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/measure/series.h"

@@ -20,7 +20,7 @@ trace_feed_open(struct trace_feed *t, const struct lclass *c, const struct workl
         .spread = c->trace.spread,
         .speed = c->trace.speed,
         .remap = c->trace.remap,
-        .key_prefix = c->key_prefix,
+        .key_prefix = c->workload.key_prefix,
         .verbs = c->codec->verbs,
         .threads = threads,
     };
@@ -73,13 +73,14 @@ bool
 trace_feed_has_same_keys(const struct lclass *a, const struct lclass *b)
 {
     const struct lclass_trace *s = &a->trace, *t = &b->trace;
+    const struct workload_conf *v = &a->workload, *w = &b->workload;
     return s->file.path != NULL && t->file.path != NULL &&
            strcmp(s->file.path, t->file.path) == 0 && s->file.format == t->file.format &&
            has_same_layout(&s->file.layout, &t->file.layout) &&
            s->file.skips_bad == t->file.skips_bad && s->remap == t->remap &&
            s->load_max == t->load_max && a->codec->verbs == b->codec->verbs &&
-           a->flags == b->flags && strcmp(a->key_prefix, b->key_prefix) == 0 &&
-           dist_is_same(&a->expiry, &b->expiry);
+           v->flags == w->flags && strcmp(v->key_prefix, w->key_prefix) == 0 &&
+           dist_is_same(&v->expiry, &w->expiry);
 }
 
 const char *

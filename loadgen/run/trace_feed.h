@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "loadgen/drive/reader.h"
-#include "loadgen/drive/traffic.h"
 #include "loadgen/options/lclass.h"
 #include "loadgen/work/workload.h"
 

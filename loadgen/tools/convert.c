@@ -3,7 +3,6 @@
  */
 #include "loadgen/tools/convert.h"
 
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

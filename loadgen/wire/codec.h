@@ -217,7 +217,8 @@ size_t codec_put(char *dst, const char *bytes, size_t len);
 /* "$len CR LF bytes CR LF" and the like: the number and CR LF. */
 size_t codec_put_line(char *dst, char type, uint64_t number);
 
-/* put_auth of both text protocols. */
+/* put_store_end and put_auth of both text protocols. */
+size_t codec_put_text_end(char *dst, const struct codec_store *store);
 size_t codec_put_text_auth(char *dst, const char *user, const char *password);
 
 /* One each protocol: its source file. */

@@ -42,8 +42,8 @@ put_store(char *dst, const struct codec_store *store)
     return client_put_store(dst, &text);
 }
 
-static size_t
-put_store_end(char *dst, const struct codec_store *store)
+size_t
+codec_put_text_end(char *dst, const struct codec_store *store)
 {
     (void)store;
     return client_put_end(dst);
@@ -96,7 +96,7 @@ const struct codec codec_ascii = {
     .put_key = put_key,
     .put_get_end = put_get_end,
     .put_store = put_store,
-    .put_store_end = put_store_end,
+    .put_store_end = codec_put_text_end,
     .put_order = put_order,
     .put_auth = codec_put_text_auth,
     .hit = client_parse_hit,

@@ -77,13 +77,6 @@ put_store(char *dst, const struct codec_store *store)
 }
 
 static size_t
-put_store_end(char *dst, const struct codec_store *store)
-{
-    (void)store;
-    return client_put_end(dst);
-}
-
-static size_t
 put_order(char *dst, const struct codec_order *order)
 {
     size_t n;
@@ -268,7 +261,7 @@ const struct codec codec_meta = {
     .put_key = put_key,
     .put_get_end = put_get_end,
     .put_store = put_store,
-    .put_store_end = put_store_end,
+    .put_store_end = codec_put_text_end,
     .put_order = put_order,
     .put_auth = codec_put_text_auth,
     .step = step,

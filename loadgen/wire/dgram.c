@@ -27,6 +27,7 @@ dgram_init(struct dgram *d, size_t reply_max, unsigned requests)
     d->len = fit < 1 ? 1 : fit < requests ? fit : requests;
     d->partials = alloc_zeroed(d->len, sizeof *d->partials);
     d->bytes = alloc_bytes((size_t)d->len * parts * DGRAM_PART_MAX);
+    d->past = alloc_zeroed(DGRAM_IDS, sizeof *d->past);
     for (unsigned i = 0; i < d->len; i++) {
         d->partials[i].lens = alloc_zeroed(parts, sizeof(uint16_t));
     }
@@ -40,6 +41,7 @@ dgram_fini(struct dgram *d)
     }
     free(d->partials);
     free(d->bytes);
+    free(d->past);
     *d = (struct dgram){0};
 }
 
@@ -76,26 +78,21 @@ dgram_forget(struct dgram *d, uint16_t id)
 void
 dgram_remember(struct dgram *d, uint16_t id, enum dgram_past past)
 {
-    unsigned at = d->past_count++ % DGRAM_PAST;
-    d->past[at].id = id;
-    d->past[at].past = past;
+    if (d->past[id] != past) { /* what is never written to takes no memory */
+        d->past[id] = (uint8_t)past;
+    }
 }
 
 enum dgram_past
 dgram_past(const struct dgram *d, uint16_t id)
 {
-    unsigned known = d->past_count < DGRAM_PAST ? d->past_count : DGRAM_PAST;
-    for (unsigned i = 0; i < known; i++) {
-        if (d->past[i].id == id) {
-            return d->past[i].past;
-        }
-    }
-    return DGRAM_UNKNOWN;
+    return d->past[id];
 }
 
 size_t
-dgram_put_header(char *dst, uint16_t id)
+dgram_put_header(struct dgram *d, char *dst, uint16_t id)
 {
+    dgram_remember(d, id, DGRAM_UNKNOWN);
     be_put(dst, (uint64_t)id << 48 | 1 << 16, DGRAM_HEADER); /* the first of one */
     return DGRAM_HEADER;
 }

@@ -17,11 +17,11 @@
 #define DGRAM_HEADER 8
 #define DGRAM_REQUEST_MAX 65507 /* bytes of a datagram over IPv4, header included */
 #define DGRAM_PART_MAX 2048     /* longest one of a reply of several, header included */
-#define DGRAM_PAST 64           /* requests that are remembered when they are over */
+#define DGRAM_IDS (UINT16_MAX + 1)
 
 struct dgram_partial;
 
-/* Of requests that are on their way no more, as far as it is remembered. */
+/* What became of the last request with a number; nothing of note, or it is on its way. */
 enum dgram_past {
     DGRAM_UNKNOWN,
     DGRAM_WAS_GIVEN_UP, /* its reply is late */
@@ -34,11 +34,7 @@ struct dgram {
     char *bytes; /* of each: parts_max places of DGRAM_PART_MAX */
     unsigned len, parts_max, turn;
     unsigned used; /* of the partials */
-    struct {
-        uint16_t id;
-        enum dgram_past past;
-    } past[DGRAM_PAST]; /* a ring */
-    unsigned past_count;
+    uint8_t *past; /* one an id */
 };
 
 /* For replies of at most that many bytes, to so many requests at once. Memory is bounded: when
@@ -50,12 +46,12 @@ void dgram_reset(struct dgram *d);
 /* Forgets what has come in part for that request. */
 void dgram_forget(struct dgram *d, uint16_t id);
 
-/* What became of that request, not long ago. */
 void dgram_remember(struct dgram *d, uint16_t id, enum dgram_past past);
 enum dgram_past dgram_past(const struct dgram *d, uint16_t id);
 
-/* The header of a request that is one datagram. */
-size_t dgram_put_header(char *dst, uint16_t id);
+/* The header of a request that is one datagram: nothing is known of an earlier one with this
+ * number any more. */
+size_t dgram_put_header(struct dgram *d, char *dst, uint16_t id);
 
 /* Which request a datagram answers; false when it is none. */
 must_check bool dgram_id(const char *datagram, size_t len, uint16_t *id);

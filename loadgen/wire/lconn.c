@@ -115,7 +115,7 @@ push(struct lconn *c, const struct workload *w, const struct request *r)
     c->fresh++;
     char *begin = c->out + c->out_len, *p = begin;
     if (c->is_framed) {
-        p += dgram_put_header(p, c->next_id++);
+        p += dgram_put_header(&c->dgram, p, c->next_id++);
     }
     p = request_put(r, w, &c->style, c->put, p);
     c->out_len = (size_t)(p - c->out);

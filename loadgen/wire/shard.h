@@ -6,11 +6,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/must.h"
 #include "loadgen/wire/target.h"
 
 /* ---- md5 --------------------------------------------------------------------------- */

@@ -4,8 +4,6 @@
 #include "loadgen/work/dist.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <string.h>
 
 #include "base/alloc.h"
 

@@ -3,8 +3,6 @@
  */
 #include "loadgen/work/keyset.h"
 
-#include <stdbool.h>
-
 #include "base/alloc.h"
 
 #define SIZE_FIRST 1024

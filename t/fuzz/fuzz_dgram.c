@@ -75,7 +75,7 @@ check(struct dgram *d, const uint8_t *op)
     }
     char *datagram = malloc(DGRAM_HEADER + len);
     must(datagram != NULL);
-    size_t header = dgram_put_header(datagram, (uint16_t)id);
+    size_t header = dgram_put_header(d, datagram, (uint16_t)id);
     datagram[3] = (char)op[1];
     datagram[5] = (char)op[2];
     memset(datagram + header, op[5], len);

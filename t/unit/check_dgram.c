@@ -69,11 +69,31 @@ TEST(test_header)
 {
     char header[DGRAM_HEADER];
     uint16_t id;
-    ck_assert_uint_eq(dgram_put_header(header, 0xfe01), DGRAM_HEADER);
+    ck_assert_uint_eq(dgram_put_header(&d, header, 0xfe01), DGRAM_HEADER);
     ck_assert_mem_eq(header, "\xfe\x01\0\0\0\1\0\0", DGRAM_HEADER);
     ck_assert(dgram_id(header, DGRAM_HEADER, &id));
     ck_assert_uint_eq(id, 0xfe01);
     ck_assert(!dgram_id(header, DGRAM_HEADER - 1, &id));
+}
+
+/* However many were given up at once: late answers to the first of them are late, no duplicates. */
+TEST(test_past)
+{
+    char header[DGRAM_HEADER];
+    ck_assert_uint_eq(dgram_past(&d, 0), DGRAM_UNKNOWN);
+    for (unsigned id = 0; id < DGRAM_IDS; id++) {
+        dgram_remember(&d, (uint16_t)id,
+                       id % 2 == 0 ? DGRAM_WAS_GIVEN_UP : DGRAM_WAS_REFUSED);
+    }
+    dgram_reset(&d);
+    for (unsigned id = 0; id < DGRAM_IDS; id++) {
+        ck_assert_uint_eq(dgram_past(&d, (uint16_t)id),
+                          id % 2 == 0 ? DGRAM_WAS_GIVEN_UP : DGRAM_WAS_REFUSED);
+    }
+    dgram_put_header(&d, header, 8); /* another request has that number now */
+    ck_assert_uint_eq(dgram_past(&d, 8), DGRAM_UNKNOWN);
+    ck_assert_uint_eq(dgram_past(&d, 9), DGRAM_WAS_REFUSED);
+    ck_assert_uint_eq(dgram_past(&d, 10), DGRAM_WAS_GIVEN_UP);
 }
 
 TEST(test_one_part)

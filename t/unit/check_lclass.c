@@ -70,8 +70,8 @@ TEST(test_inheritance)
     ck_assert_int_eq(a->qps, 2000);
     ck_assert_int_eq(a->depth, 3);
     ck_assert_int_eq(a->connections, 7);
-    ck_assert_double_eq(a->getcount.a, 5);
-    ck_assert_str_eq(a->key_prefix, "x");
+    ck_assert_double_eq(a->workload.getcount.a, 5);
+    ck_assert_str_eq(a->workload.key_prefix, "x");
     ck_assert_ptr_nonnull(a->model);
     ck_assert(!a->no_load);
     ck_assert_str_eq(b->name, "b.2");
@@ -79,8 +79,8 @@ TEST(test_inheritance)
     ck_assert_int_eq(b->depth, 2);
     ck_assert_str_eq(b->codec->name, "meta");
     ck_assert(b->no_load);
-    ck_assert(b->fills);
-    ck_assert_double_eq(dist_mean(&b->value_size), 50);
+    ck_assert(b->workload.fills);
+    ck_assert_double_eq(dist_mean(&b->workload.value_size), 50);
     ck_assert(options_has_classes(&options));
 }
 
@@ -89,10 +89,10 @@ TEST(test_model_in_a_class)
     ck_assert(
         PARSE("--class=a:{valuesize=7 workload=ycsb:a}", "--class=b:{}", "-K", "40"));
     const struct lclass *a = &options.classes[0], *b = &options.classes[1];
-    ck_assert_double_eq(dist_mean(&a->value_size), 7);
-    ck_assert_double_eq(dist_mean(&a->key_size), 23);
-    ck_assert_double_eq(mix_share(&a->mix, MIX_SET), 0.5);
-    ck_assert_double_eq(dist_mean(&b->key_size), 40);
+    ck_assert_double_eq(dist_mean(&a->workload.value_size), 7);
+    ck_assert_double_eq(dist_mean(&a->workload.key_size), 23);
+    ck_assert_double_eq(mix_share(&a->workload.mix, MIX_SET), 0.5);
+    ck_assert_double_eq(dist_mean(&b->workload.key_size), 40);
     ck_assert_ptr_null(b->model);
 }
 
@@ -100,10 +100,10 @@ TEST(test_other_values_have_other_keys)
 {
     ck_assert(PARSE("--class=a:{}", "--class=b:{valuesize=9}", "--class=c:{-u 0.5}",
                     "--class=d:{-V 9 key-prefix=own}", "--key-prefix=k"));
-    ck_assert_str_eq(options.classes[0].key_prefix, "k");
-    ck_assert_str_eq(options.classes[1].key_prefix, "kb:");
-    ck_assert_str_eq(options.classes[2].key_prefix, "k");
-    ck_assert_str_eq(options.classes[3].key_prefix, "own");
+    ck_assert_str_eq(options.classes[0].workload.key_prefix, "k");
+    ck_assert_str_eq(options.classes[1].workload.key_prefix, "kb:");
+    ck_assert_str_eq(options.classes[2].workload.key_prefix, "k");
+    ck_assert_str_eq(options.classes[3].workload.key_prefix, "own");
 }
 
 TEST(test_antagonists)
@@ -118,12 +118,12 @@ TEST(test_antagonists)
     ck_assert_int_eq(c[1].qps, 0);
     ck_assert_int_eq(c[1].connections, 16);
     ck_assert_int_eq(c[1].depth, 9);
-    ck_assert_double_eq(c[2].getcount.a, 100);
+    ck_assert_double_eq(c[2].workload.getcount.a, 100);
     ck_assert_int_eq(c[3].qps, 50);
-    ck_assert_double_eq(dist_mean(&c[3].value_size), 500000);
-    ck_assert_str_eq(c[3].key_prefix, "l:");
-    ck_assert_double_eq(mix_share(&c[4].mix, MIX_SET), 1);
-    ck_assert_double_gt(dist_mean(&c[4].value_size), 100);
+    ck_assert_double_eq(dist_mean(&c[3].workload.value_size), 500000);
+    ck_assert_str_eq(c[3].workload.key_prefix, "l:");
+    ck_assert_double_eq(mix_share(&c[4].workload.mix, MIX_SET), 1);
+    ck_assert_double_gt(dist_mean(&c[4].workload.value_size), 100);
 }
 
 /* What has a rate, or none, of its own does not inherit a share of the peak. */

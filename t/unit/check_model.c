@@ -39,10 +39,10 @@ TEST(test_all)
         parse(m->name, NULL);
         ck_assert_ptr_eq(options.classes[0].model, m);
         ck_assert_ptr_eq(model_find(m->name), m);
-        ck_assert_double_gt(dist_mean(&options.classes[0].key_size), 0);
-        ck_assert(isfinite(dist_mean(&options.classes[0].value_size)));
-        ck_assert_uint_gt(options.classes[0].mix.count, 0);
-        ck_assert_int_eq(options.classes[0].fills,
+        ck_assert_double_gt(dist_mean(&options.classes[0].workload.key_size), 0);
+        ck_assert(isfinite(dist_mean(&options.classes[0].workload.value_size)));
+        ck_assert_uint_gt(options.classes[0].workload.mix.count, 0);
+        ck_assert_int_eq(options.classes[0].workload.fills,
                          strcmp(m->texts[MODEL_ON_MISS], "set") == 0);
         options_fini(&options);
     }
@@ -81,14 +81,15 @@ static const struct {
 TEST_ROWS(test_sizes, sizes, row->name)
 {
     parse(row->name, NULL);
-    double key = dist_mean(&options.classes[0].key_size),
-           value = dist_mean(&options.classes[0].value_size);
+    double key = dist_mean(&options.classes[0].workload.key_size),
+           value = dist_mean(&options.classes[0].workload.value_size);
     if (row->key_mean > 0) {
         ck_assert_double_eq_tol(key / row->key_mean, 1, 1e-3);
     }
     ck_assert_double_eq_tol(value / row->value_mean, 1, 0.02);
     for (int p = 0; p < 5 && row->points[p].value > 0; p++) {
-        double got = dist_value(&options.classes[0].value_size, row->points[p].q);
+        double got =
+            dist_value(&options.classes[0].workload.value_size, row->points[p].q);
         ck_assert_double_eq_tol(got, row->points[p].value,
                                 1 + 2e-3 * row->points[p].value);
     }
@@ -111,12 +112,13 @@ TEST(test_deviations)
         enum { STEPS = 200000 };
         parse(rows[r].name, NULL);
         for (int i = 0; i < STEPS * (1 - rows[r].tail); i++) {
-            double value = dist_value(&options.classes[0].value_size, (i + 0.5) / STEPS);
+            double value =
+                dist_value(&options.classes[0].workload.value_size, (i + 0.5) / STEPS);
             sum += value / STEPS;
             squares += value * value / STEPS;
         }
         if (rows[r].tail > 0) {
-            const struct dist_pieces *p = options.classes[0].value_size.pieces;
+            const struct dist_pieces *p = options.classes[0].workload.value_size.pieces;
             const struct dist *d = &p->piece[p->count - 1].law;
             ck_assert_int_eq(d->kind, DIST_PARETO);
             double mean = d->a + d->b / (1 - d->c);
@@ -133,15 +135,16 @@ TEST(test_deviations)
 TEST(test_overridden)
 {
     parse("ycsb:c", "--ops=get:1,set:1");
-    ck_assert_double_eq(mix_share(&options.classes[0].mix, MIX_SET), 0.5);
-    ck_assert_double_eq(dist_mean(&options.classes[0].value_size), 1000);
+    ck_assert_double_eq(mix_share(&options.classes[0].workload.mix, MIX_SET), 0.5);
+    ck_assert_double_eq(dist_mean(&options.classes[0].workload.value_size), 1000);
     options_fini(&options);
     /* Before the name, too. */
     char program[] = "mcload", first[] = "-V50", second[] = "--workload=etc";
     char *argv[] = {program, first, second, NULL};
     ck_assert(options_parse(&options, 3, argv, stderr));
-    ck_assert_double_eq(dist_mean(&options.classes[0].value_size), 50);
-    ck_assert_double_eq_tol(dist_mean(&options.classes[0].key_size), 36.22, 0.01);
+    ck_assert_double_eq(dist_mean(&options.classes[0].workload.value_size), 50);
+    ck_assert_double_eq_tol(dist_mean(&options.classes[0].workload.key_size), 36.22,
+                            0.01);
 }
 
 /* ---- texts ---------------------------------------------------------------------------- */

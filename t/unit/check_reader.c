@@ -93,6 +93,19 @@ is_key(const struct trace_buffer_slot *p, const char *key)
 
 FIXTURE(set_up, tear_down);
 
+/* What has nothing in it is told when it is opened: no server has to do with it. */
+static const struct {
+    const char *name, *text;
+} empty_rows[] = {{"no byte", ""}, {"no line", "\n\n"}, {"names only", "op_time,key\n"}};
+
+TEST_ROWS(test_empty, empty_rows, row->name)
+{
+    char err[TRACE_ERR_MAX];
+    scratch_file(path, row->text, strlen(row->text));
+    ck_assert_ptr_nonnull(reader_open(&reader, &conf, err));
+    ck_assert_ptr_nonnull(strstr(err, ": there is no request in it"));
+}
+
 TEST_LOOP(test_original, 3)
 {
     static const double speeds[] = {1, 2, 0.25};

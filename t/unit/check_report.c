@@ -288,6 +288,20 @@ TEST(test_censored)
     ck_assert_str_eq(match(text, "\"censored\": ([0-9]*)"), "100");
 }
 
+/* Of a hundred the 7 % that are fastest are seven, though 0.07 * 100 is above 7. */
+TEST(test_quantile_rank)
+{
+    SCOPED(hist_destroy) struct hist *finite = hist_create(10, COUNTERS_MAX_NS);
+    SCOPED(hist_destroy) struct hist *waits = hist_create(10, COUNTERS_MAX_NS);
+    for (unsigned i = 1; i <= 100; i++) {
+        hist_record(finite, i);
+    }
+    for (unsigned i = 1; i <= 100; i++) {
+        ck_assert_uint_eq(result_quantile(finite, waits, 0, i / 100.0).ns, i);
+        ck_assert_uint_eq(result_quantile(finite, waits, 0, (i - .5) / 100).ns, i);
+    }
+}
+
 TEST(test_quantile_rules)
 {
     SCOPED(hist_destroy) struct hist *finite = hist_create(10, COUNTERS_MAX_NS);

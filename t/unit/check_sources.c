@@ -128,6 +128,23 @@ check_sums(void)
 
 FIXTURE(set_up, tear_down);
 
+/* From 99 ms on the thread stands still within a send; then all is answered at once. */
+static nsec_t
+stand_still(const struct sim_request *r)
+{
+    bool is_last = r->at >= SIM_BEGIN + MS(99);
+    sim.now = is_last ? SIM_BEGIN + MS(107) : sim.now;
+    return is_last ? 0 : MS(3);
+}
+
+/* What was on its way when the window ended, whenever the thread hears of that. */
+TEST(test_edges)
+{
+    sim.delay_of = stand_still;
+    open_and_run();
+    ck_assert_uint_eq(ctr_get(&counters.at_edges), 2 * 4);
+}
+
 /* Each connection has its depth on its way all the time, no more and no less. */
 TEST(test_closed_depth)
 {

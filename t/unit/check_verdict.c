@@ -183,19 +183,11 @@ watch_queue(uint64_t seed, enum fault fault)
     nsec_t start = NSEC_PER_SEC, end = 5 * NSEC_PER_SEC;
     double queue[4096], next_in = 0, next_out = INFINITY, sum = 0, good = 0;
     unsigned head = 0, waiting = 0, answers = 0;
-    bool was_in = false, was_end = false;
     struct rng rng = rng_of(seed, 7);
     for (double now = 0; now < 6e9;) {
         now = fmin(next_in, next_out);
+        s.at_edges += little_edges(&l, start, end, (nsec_t)now);
         s.on_their_way_ns += (double)little_pass(&l, start, end, (nsec_t)now);
-        if (!was_in && now >= (double)start) {
-            was_in = true;
-            s.at_edges += l.count;
-        }
-        if (!was_end && now >= (double)end) {
-            was_end = true;
-            s.at_edges += l.count;
-        }
         if (next_in <= next_out) {
             queue[(head + waiting++) % 4096] = now;
             l.count++;

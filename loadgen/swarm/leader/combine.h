@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "loadgen/run/run.h"
 #include "loadgen/swarm/leader/members.h"
 #include "loadgen/swarm/leader/share_out.h"
 
