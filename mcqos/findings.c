@@ -131,9 +131,8 @@ check_workers(struct view *v)
     }
     if (cpumask_count(&waiting) > 0) {
         add(v, "cpu_wait",
-            "%s for a CPU, up to %.0f %% of the time: other programs run there; move "
-            "them, "
-            "or see --sched, --balance",
+            "%s for a CPU, up to %.0f %% of the time: other programs run there; "
+            "move them, or see --sched, --balance",
             with_verb(&waiting, "waits", "wait", list), longest);
     }
     if (cpumask_count(&moved) > 0) {
