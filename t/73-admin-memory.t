@@ -35,7 +35,7 @@ my %is_whole = (
     '/history.json' => sub { my $json = eval { decode_json($_[0]) }; $json && $json->{samples}{classes}{background} },
     '/health' => sub { $_[0] eq "ok\n" },
     '/metrics' => sub { $_[0] =~ /^memcached_up 1$/m && $_[0] =~ /\n# EOF\n\z/ && $_[0] !~ /^(?!# |\w+(?:\{.*\})? \S+$).*$/m },
-    '/stats.json?groups=all' => sub { my $json = eval { decode_json($_[0]) }; $json && keys %$json == 14 && $json->{general}{pid} },
+    '/stats.json?groups=all' => sub { my $json = eval { decode_json($_[0]) }; $json && keys %$json == 15 && $json->{general}{pid} },
 );
 
 fail_from(0, 0);

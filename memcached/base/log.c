@@ -85,7 +85,7 @@ put(const char *line)
         if (reader.is_stuck) {
             fprintf(stderr,
                     "memcached: warning: %" PRIu64
-                    " lines are lost, because nobody read the log\n",
+                    " lines are lost, as the log was not read\n",
                     reader.lost);
             reader.is_stuck = false;
             reader.lost = 0;

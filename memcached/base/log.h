@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Messages for the operator, on stderr, one line each. Any thread. Never called by proto/,
- * store/ or qos/. Where nobody reads them, lines are lost after a moment, and counted.
+ * store/ or qos/. Where they are not read, lines are lost after a moment, and counted.
  */
 #pragma once
 

@@ -183,6 +183,7 @@ static const struct line_row rows[] = {
     {"qos qps_limit 100 5\r\n", "qos 4 [qps_limit] [100] [5]", NULL},
     {"qos\r\n", "qos 1", NULL},
     {"debugtime 5\r\n", "debugtime 2 [5]", NULL},
+    {"debugtime\r\n", "debugtime 1", NULL},
     /* nothing, or nothing known */
     {"x\r\n", ARITY}, /* shorter than any command */
     {"mn\n", "mn 1", "BAD BAD_FORMAT"},
@@ -202,9 +203,9 @@ static const struct {
              "gets \r\n",  "gat 10\r\n", "gat\r\n",       "gats \r\n",
              "set\r\n",    "set k\r\n",  "set k 1 2\r\n", "cas k 0 0\r\n",
              "incr k\r\n", "incr\r\n",   "decr\r\n",      "touch k\r\n",
-             "touch\r\n",  "delete\r\n", "verbosity\r\n", "debugtime\r\n",
-             "\r\n",       "\n",         " \n",           " \r\n",
-             "    \r\n",   "{500 }\r\n"}},
+             "touch\r\n",  "delete\r\n", "verbosity\r\n", "\r\n",
+             "\n",         " \n",        " \r\n",         "    \r\n",
+             "{500 }\r\n"}},
     {"BAD BAD_FORMAT",
      NULL,
      {"get {251k}\r\n",

@@ -130,8 +130,8 @@ TEST(test_a_reader_that_does_not_read_is_not_waited_for)
     ck_assert_int_gt(n, 0);
     bytes[n] = '\0';
     ck_assert_str_eq(bytes,
-                     "memcached: warning: 2 lines are lost, because nobody read the "
-                     "log\nthree\nfour\n");
+                     "memcached: warning: 2 lines are lost, as the log was not read\n"
+                     "three\nfour\n");
     close(ends[0]);
     close(ends[1]);
     close(kept);
