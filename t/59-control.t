@@ -24,7 +24,7 @@ for my $command ('ip link set lo up', "ip addr add $AWAY/32 dev lo") {
     BAIL_OUT("$command failed") if system($command) != 0;
 }
 
-my $has_ipv6 = IO::Socket::IP->new(LocalHost => '::1', Type => SOCK_STREAM, Listen => 1) ? 1 : 0;
+my $has_ipv6 = IO::Socket::IP->new(LocalHost => '::1', Type => SOCK_STREAM, Listen => 1, GetAddrInfoFlags => 0) ? 1 : 0;
 
 sub dial($server, $host, $port) {
     my $s = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
