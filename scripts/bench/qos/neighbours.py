@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import side_by_side as side
 
 from . import theory
-from .runner import RATE, point, values, verdict
+from .runner import RATE, point, ratios, values, verdict
 
 HEAD = ["beside", "server", "p99 us", "sent late us", "x alone", "target", "predicted p99 us",
         "served", "neighbour MB/s", "x Debian's", "server CPU", "client CPU", "validity"]
@@ -165,13 +165,10 @@ def row(samples, what, neighbour, name):
         return [*cells, "", "", "", served, "", "", *cpus, verdict(runs)]
     alone = samples[ALONE, name]
     base = side.median(values(alone, "p99"))
-    ratios = [p99 / base for p99 in values(runs, "p99")]
-    theirs = side.median(values(samples[what, THEIRS], "moved"))
-    shares = [moved / theirs for moved in values(runs, "moved")]
     predicted = ""
     if name == OURS:
         turn = side.median([float(one.values["turn"] or 0) for one in runs])
         predicted = f"{base + theory.residual_p99(turn):.0f}"
-    return [*cells, side.spread(ratios), f"{neighbour.target:g}", predicted, served,
+    return [*cells, ratios(runs, alone, "p99"), f"{neighbour.target:g}", predicted, served,
             f"{side.median(values(runs, 'moved')) / 1e6:.0f}",
-            "" if name == THEIRS else side.spread(shares), *cpus, verdict(runs)]
+            "" if name == THEIRS else ratios(runs, samples[what, THEIRS], "moved"), *cpus, verdict(runs)]

@@ -122,6 +122,14 @@ def values(runs, name):
     return [run.values[name] for run in good]
 
 
+def ratios(runs, base, name):
+    """To the median of the base, for a cell; empty where none of that is valid."""
+    if all(run.faults for run in base):
+        return ""
+    median = side.median(values(base, name))
+    return side.spread([value / median for value in values(runs, name)])
+
+
 def point(runs, name):
     """Their median for a plot, and whether it is one of valid runs."""
     return side.median(values(runs, name)), any(not run.faults for run in runs)

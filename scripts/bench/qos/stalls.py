@@ -9,7 +9,7 @@ from typing import Callable
 import side_by_side as side
 
 from . import Case
-from .runner import values, verdict
+from .runner import ratios, values, verdict
 
 HEAD = ["while", "server", "p50 us", "p99 us", "p99.9 us", "x Debian's", "target", "max us", "target",
         "sent late us", "done", "validity"]
@@ -195,11 +195,10 @@ def case(run):
 
 def row(samples, what, name):
     runs = samples[what, name]
-    theirs = side.median(values(samples[what, THEIRS], "p999"))
     is_ours = name == OURS
     cells = {value: side.spread(values(runs, value), "{:.0f}") for value in ("p50", "p99", "p999", "max", "late999")}
     return [what, name, cells["p50"], cells["p99"], cells["p999"],
-            side.spread([p999 / theirs for p999 in values(runs, "p999")]) if is_ours else "",
+            ratios(runs, samples[what, THEIRS], "p999") if is_ours else "",
             f"<= {P999_MOST}" if is_ours else "", cells["max"], f"<= {MOST}" if is_ours else "",
             cells["late999"], f"{side.median(values(runs, 'done')):,.0f} {EVENTS[what].unit}", verdict(runs)]
 
