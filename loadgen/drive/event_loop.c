@@ -3,6 +3,8 @@
  */
 #include "loadgen/drive/event_loop.h"
 
+#include <time.h>
+
 #define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs */
 #define TICK_MS 50
 /* Before the begin of the window: polls, not sleeps. */
@@ -246,11 +248,17 @@ next_due(const struct event_loop *l, nsec_t now)
     return due;
 }
 
+/* Whether it has polled more than a real-time thread may. What there is no pause for it sleeps
+ * here, once a look. */
 static bool
 gives_way(struct event_loop *l, nsec_t now)
 {
     if (l->drive.conf.gives_way && now - l->way.at >= GIVE_WAY_LOOK) {
         give_way_look(&l->way, clock_of_thread(), now);
+        nsec_t nap = give_way_nap(&l->way);
+        if (nap > 0) {
+            nanosleep(&(struct timespec){0, (long)nap}, NULL);
+        }
     }
     return give_way_is_owed(&l->way);
 }
@@ -261,11 +269,12 @@ static bool
 wait_for_due(struct event_loop *l, nsec_t now)
 {
     const struct drive_conf *conf = &l->drive.conf;
+    bool is_behind = gives_way(l, now);
     nsec_t due = next_due(l, now);
     bool is_near = due <= now + conf->spin;
-    bool polls = (is_near || now - l->heard_at < conf->busy_poll) && !gives_way(l, now);
+    bool polls = is_near || (now - l->heard_at < conf->busy_poll && !is_behind);
     if (!polls) {
-        lset_wake_at(l->drive.set, is_near ? due : due - conf->spin);
+        lset_wake_at(l->drive.set, due - conf->spin);
     }
     unsigned events = poll_events(l, polls ? 0 : TICK_MS);
     l->heard_at = events > 0 ? now : l->heard_at;

@@ -55,7 +55,11 @@ nsec_t cap_throttle(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end
  * enough is left still; and so much it owes at most, when it had no time to sleep. */
 #define GIVE_WAY_AHEAD (20 * NSEC_PER_MSEC)
 /* How often that is looked at. */
-#define GIVE_WAY_LOOK NSEC_PER_MSEC
+#define GIVE_WAY_LOOK (250 * NSEC_PER_USEC)
+/* Where there are no pauses between requests it comes to owe more than this. Then it sleeps
+ * whatever is due, for so long at once. */
+#define GIVE_WAY_CREDIT (2 * NSEC_PER_MSEC)
+#define GIVE_WAY_NAP (20 * NSEC_PER_USEC)
 
 struct give_way {
     nsec_t at, cpu; /* at the last look */
@@ -69,6 +73,14 @@ static inline bool
 give_way_is_owed(const struct give_way *g)
 {
     return g->owed > 0;
+}
+
+/* How long to sleep now, whatever is due; 0: not at all. */
+static inline nsec_t
+give_way_nap(const struct give_way *g)
+{
+    int64_t over = g->owed - (int64_t)GIVE_WAY_CREDIT;
+    return over <= 0 ? 0 : over < (int64_t)GIVE_WAY_NAP ? (nsec_t)over : GIVE_WAY_NAP;
 }
 
 /* ---- pacing ------------------------------------------------------------------------ */

@@ -78,6 +78,41 @@ TEST_LOOP(test_give_way, 2)
     }
 }
 
+/* One that always has something to send sleeps all the same, never for long. */
+TEST(test_give_way_naps)
+{
+    const nsec_t pass = 20 * NSEC_PER_USEC, least = 55 * NSEC_PER_MSEC;
+    struct give_way g = {.at = BEGIN};
+    nsec_t now = BEGIN, cpu = 0;
+    for (int second = 0; second < 10; second++) {
+        nsec_t slept = 0, end = BEGIN + (nsec_t)(second + 1) * NSEC_PER_SEC;
+        while (now < end) {
+            now += pass;
+            cpu += pass;
+            if (now - g.at >= GIVE_WAY_LOOK) {
+                give_way_look(&g, cpu, now);
+                nsec_t nap = give_way_nap(&g);
+                ck_assert_uint_le(nap, GIVE_WAY_NAP);
+                slept += nap;
+                now += nap;
+            }
+        }
+        ck_assert_uint_ge(slept, least);
+        ck_assert_uint_le(slept, 2 * least);
+    }
+}
+
+/* What pauses between requests can still pay for is not slept at once. */
+TEST(test_give_way_credit)
+{
+    struct give_way g = {.owed = GIVE_WAY_CREDIT};
+    ck_assert_uint_eq(give_way_nap(&g), 0);
+    g.owed++;
+    ck_assert_uint_eq(give_way_nap(&g), 1);
+    g.owed += GIVE_WAY_NAP;
+    ck_assert_uint_eq(give_way_nap(&g), GIVE_WAY_NAP);
+}
+
 TEST(test_late)
 {
     struct pacing p = {.late = LATE_SEND};
