@@ -57,7 +57,7 @@ nsec_t cap_throttle(struct cap *c, uint64_t requests, uint64_t bytes, nsec_t end
 /* How often that is looked at. */
 #define GIVE_WAY_LOOK (250 * NSEC_PER_USEC)
 /* Where there are no pauses between requests it comes to owe more than this. Then it sleeps
- * whatever is due, for so long at once. */
+ * whatever is due, for this long. */
 #define GIVE_WAY_CREDIT (2 * NSEC_PER_MSEC)
 #define GIVE_WAY_NAP (20 * NSEC_PER_USEC)
 
