@@ -205,7 +205,7 @@ watch_on_store_event(void *ctx, const struct store_event *event)
         out.was_fetched = event->was_fetched;
         out.ttl = event->ttl;
         out.idle = event->idle;
-        out.size = event->total;
+        out.size = event->value_len;
         break;
     case STORE_EVENT_PAGE_MOVE:
         out.kind = WATCH_PAGE_MOVE;

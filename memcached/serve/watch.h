@@ -93,7 +93,7 @@ struct watch_event {
     bool was_fetched; /* EVICTION */
     bool has_failed;  /* PAGE_MOVE */
     int32_t fd;
-    uint32_t size; /* of the value; EVICTION: of the item */
+    uint32_t size; /* of the value */
     uint32_t idle;
     int64_t ttl;              /* seconds left */
     struct store_crawl crawl; /* CRAWL */

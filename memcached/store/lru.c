@@ -437,7 +437,7 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
             .was_fetched = item_is(it, ITEM_FETCHED),
             .ttl = exptime == STORE_NEVER ? -1 : (int64_t)exptime - now,
             .idle = lru_idle(it, now),
-            .total = item_accounted(s, it),
+            .value_len = it->value_len,
             .class_id = it->class_id,
             .list = item_list(it),
         };

@@ -191,7 +191,7 @@ struct store_event {
     bool was_fetched;
     int64_t ttl;              /* EVICTION: seconds left, -1 never */
     uint32_t idle;            /* EVICTION: seconds since last access */
-    uint32_t total;           /* EVICTION */
+    uint32_t value_len;       /* EVICTION */
     uint8_t class_id;         /* EVICTION, CRAWL; PAGE_MOVE: source */
     uint8_t to_class;         /* PAGE_MOVE: destination, 0 the pool */
     bool has_failed;          /* PAGE_MOVE: it could not be begun */

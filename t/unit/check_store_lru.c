@@ -459,7 +459,7 @@ TEST_LOOP(evictions_are_told, 2)
     ck_assert_int_eq(events[0].ttl, 593);
     ck_assert_uint_eq(events[0].idle, 7);
     ck_assert_uint_eq(events[0].class_id, MIDDLE_CLASS);
-    ck_assert_uint_eq(events[0].total, 48 + 8 + 2 + 1 + 10 + MIDDLE_VALUE + 2);
+    ck_assert_uint_eq(events[0].value_len, MIDDLE_VALUE);
     expect_ok(put_middle("k", 13, 0, NOW + 7));
     ck_assert_uint_eq(event_count, 2);
     ck_assert_int_eq(events[1].ttl, -1);
