@@ -107,6 +107,8 @@ each_profile(sub ($profile) {
         like(read_line($waiting), qr/\A(?:VALUE a |END)/, "$name: who waited is served");
         soon { mem_stats($server->control)->{accepting_conns} == 1 } "$name: accepting again";
     }
+    my $remedy = qr/^memcached: warning: no connection can be accepted: Too many open files; allow more files \(ulimit -n, LimitNOFILE=\) or fewer connections \(-c\)$/m;
+    soon { $server->err =~ $remedy } 'the log names the remedy';
 
     # sending that fails: the connection is closed, or waits; nobody else is harmed
     for my $error (EPIPE, ECONNRESET, ENOBUFS, EAGAIN) {

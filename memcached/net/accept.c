@@ -111,7 +111,8 @@ follow_worker(const struct acceptor *a)
                             a->self->index)) {
             static struct log_rate rate;
             log_write_limited(LOG_WARNING, &rate, clock_now(),
-                              "a listener could not follow its worker: %s",
+                              "memcached: warning: a listener could not follow its "
+                              "worker: %s",
                               strerror(errno));
         }
     }
@@ -284,7 +285,12 @@ accept_one(struct listener *from)
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         static struct log_rate rate;
         log_write_limited(LOG_WARNING, &rate, clock_now(),
-                          "too many open connections: %s", strerror(errno));
+                          "memcached: warning: no connection can be accepted: %s%s",
+                          strerror(errno),
+                          errno == EMFILE || errno == ENFILE
+                              ? "; allow more files (ulimit -n, LimitNOFILE=) or "
+                                "fewer connections (-c)"
+                              : "");
         pause_accepting(a);
         return false;
     }

@@ -48,7 +48,8 @@ static void
 refuse(struct worker *w, int fd)
 {
     static struct log_rate rate;
-    log_write_limited(LOG_WARNING, &rate, w->core.now, "no memory for a connection");
+    log_write_limited(LOG_WARNING, &rate, w->core.now,
+                      "memcached: warning: no memory for a connection");
     close(fd);
     worker_forget(w);
     atomic_fetch_sub(&w->shared->open_conns, 1);

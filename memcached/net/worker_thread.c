@@ -120,7 +120,8 @@ on_message(struct poll_source *source, unsigned ready)
         admission_look_again(&w->core);
     }
     if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, &w->poller, w)) {
-        log_write(LOG_WARNING, "no memory for the listeners of a worker");
+        log_write(LOG_WARNING,
+                  "memcached: warning: no memory for the listeners of a worker");
         acceptor_close(w->acceptor); /* the others get its connections */
     }
     if (orders & ORDER_GIVE) {
