@@ -55,7 +55,9 @@ keep_load(struct keep *k, struct store *store, struct store_conf *conf)
         return KEEP_DONE;
     }
     struct restart_times times = restart_times(k->file);
-    clock_continue(times.started, times.now);
+    /* Time goes on by what passed since the stop. The wall clock of the start may have been set
+     * since then: that moves no expiry time while a process runs, nor does it now. */
+    clock_continue(times.stopped - times.now, times.now);
     k->last_gid = times.last_gid;
     uint32_t now = clock_rel(clock_now());
     switch (restart_load(k->file, store, conf, now, err, sizeof err)) {

@@ -23,9 +23,14 @@ sub jump($wall, $both) {
     close $fh;
 }
 
+# The clocks stay where they are.
+sub restart(@args) {
+    $server = serve(@args, {env => {LD_PRELOAD => preload($library), JUMP => $control}});
+}
+
 sub start(@args) {
     jump(0, 0);
-    $server = serve(@args, {env => {LD_PRELOAD => preload($library), JUMP => $control}});
+    restart(@args);
     exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n", "@args");
 }
 
@@ -101,6 +106,21 @@ SKIP: {
     exchange($server->control, "qos qps_limit off\r\n", "OK\r\n");
     are_served('all are answered', @conns);
     $server->stop;
+
+    # Items that come back have aged by what passed since the stop, wherever the wall clock was set to before.
+    my @saved = ('-m', '44', '-e', scratch_dir() . '/memory');
+    for my $set (86400, -86400) {
+        start(@saved);
+        exchange($server->connect, "set b 0 1000 1\r\n1\r\nset c 0 4000 1\r\n1\r\n", "STORED\r\n" x 2);
+        jump($set, 0);
+        exchange($server->connect, "get b\r\n", "VALUE b 0 1\r\n1\r\nEND\r\n", "set by $set seconds: b is there");
+        $server->stop('USR1');
+        jump($set + 2000, 0);
+        restart(@saved);
+        exchange($server->connect, "get a b c\r\n", "VALUE a 0 1\r\n1\r\nVALUE c 0 1\r\n1\r\nEND\r\n",
+            'started 2000 seconds later: what was to live for 1000 is gone, no more');
+        $server->stop;
+    }
 }
 
 # What was admitted since is a burst and its time's slots, and what real time has brought.
