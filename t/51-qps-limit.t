@@ -45,6 +45,9 @@ each_profile(sub ($profile) {
     exchange($s, "$_\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'$_' is a CLIENT_ERROR") for 'qos qps_limit x',
         'qos qps_limit 10 x';
     exchange($s, "qos qps_limit\r\n", "CLIENT_ERROR usage: qos qps_limit [class] <n|off> [burst]\r\n");
+    exchange($s, "$_\r\n", "CLIENT_ERROR a class is small, write, bulk or background\r\n", "'$_' names no class")
+        for 'qos qps_limit bulks 5', 'qos qps_limit bulks off 5', 'qos slo bulks p99:1ms';
+    exchange($s, "qos qps_limit off many\r\n", "CLIENT_ERROR a burst is a number from 1 to 1m\r\n");
     exchange($s, "qos show me\r\n", "CLIENT_ERROR usage: qos show\r\n");
     exchange($s, "qos fooble\r\n", qr/\ACLIENT_ERROR usage: qos show\|qps_limit[a-z_|]* \.\.\.\r\n\z/,
         'an unknown sub-command');

@@ -305,7 +305,7 @@ for my $case (
     ['an HTTP server', sub { "HTTP/1.1 400 Bad Request\r\n" }, qr/speaks another protocol: try --protocol=http$/],
     ['a Redis', sub { "-ERR unknown command\r\n" }, qr/speaks another protocol: try --protocol=redis$/],
     ['a disconnect', sub { $_[2] > 50 ? undef : $_[0] =~ /^set/ ? '' : "STORED\r\n" }, qr/closed the connection: does it speak ascii over tcp\?$/],
-    ['silence', sub { '' }, qr/no answer in time/, '--timeout=0.5'],
+    ['silence', sub { '' }, qr/no answer in time, 100 records left: none at all from 127\.0\.0\.1:\d+$/, '--timeout=0.5'],
 ) {
     my ($name, $code, $message, @args) = @$case;
     my $port = fake_server($code);

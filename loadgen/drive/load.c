@@ -333,7 +333,7 @@ is_complete(const struct load *l)
     return is;
 }
 
-/* With how many connections that is, when others were answered. */
+/* On how many connections that is, when others were answered; else from which server. */
 static const char *
 timed_out(struct load *l)
 {
@@ -347,6 +347,10 @@ timed_out(struct load *l)
     if (silent > 0 && silent < l->set->count) {
         snprintf(l->err + n, l->err_len - (size_t)n,
                  ": none at all on %u of %u connections", silent, l->set->count);
+    } else if (silent > 0) {
+        char place[TARGET_PLACE_MAX];
+        snprintf(l->err + n, l->err_len - (size_t)n, ": none at all from %s",
+                 target_place(l->set->conns[0].target, place));
     }
     return l->err;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "doctor/rows.h"
@@ -38,10 +39,12 @@ void
 finding_unread(struct doctor_finding *f, const char *path, const char *absent)
 {
     bool is_absent = errno == ENOENT;
-    const char *remedy = errno == EACCES || errno == EPERM ? "; run as root"
-                         : is_absent && strncmp(path, DEBUGFS, strlen(DEBUGFS)) == 0
-                             ? "; mount -t debugfs debugfs " DEBUGFS
-                             : "";
+    const char *remedy = "";
+    if (errno == EACCES || errno == EPERM) {
+        remedy = geteuid() != 0 ? "; run as root" : ", not even by root here";
+    } else if (is_absent && strncmp(path, DEBUGFS, strlen(DEBUGFS)) == 0) {
+        remedy = "; mount -t debugfs debugfs " DEBUGFS;
+    }
     if (is_absent && absent != NULL) {
         finding_set(f, DOCTOR_GOOD, "%s", absent);
     } else {

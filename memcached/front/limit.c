@@ -3,6 +3,7 @@
  *
  * Limits on requests a second and on CPU time. The policy: qos/limiter.h, net/governor.h.
  */
+#include <ctype.h>
 #include <inttypes.h>
 
 #include "base/hist.h"
@@ -399,6 +400,10 @@ run_limit(struct stats *st, struct serve_qos *q)
     bool has_class = limit_text_class(q->words[0].p, q->words[0].len, &class);
     bool has_name = has_class || req_word_is(q->words[0], "total");
     unsigned count = q->count - has_name;
+    if (!has_name && count > 1 && isalpha((unsigned char)*q->words[0].p) &&
+        !req_word_is(q->words[0], "off")) {
+        return front_refuse(q, "%s", LIMIT_TEXT_NO_CLASS);
+    }
     if (count < 1 || count > 2) {
         return REPLY_BAD_FORMAT;
     }

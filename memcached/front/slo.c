@@ -163,7 +163,7 @@ run_slo(struct stats *st, struct serve_qos *q)
     const struct slice *last = &q->words[q->count - 1];
     if (q->count == 2 && !req_word_is(q->words[0], "total") &&
         !limit_text_class(q->words[0].p, q->words[0].len, &class)) {
-        return REPLY_BAD_FORMAT;
+        return front_refuse(q, "%s", LIMIT_TEXT_NO_CLASS);
     }
     const char *error = slo_parse_target(last->p, last->len, &target);
     if (error != NULL) {

@@ -30,7 +30,8 @@ const char *limit_text_unit(const char *p, size_t len, bool *counts_keys);
 const char *limit_text_percent(const char *p, size_t len, unsigned *percent);
 /* A number with ns, us, ms or s behind it. False when it is none, or 0. */
 must_check bool limit_text_time(const char *p, size_t len, nsec_t *ns);
-/* A class whose requests can be limited. False when the name is not one. */
+/* A class whose requests can be limited. False when the name is not one: LIMIT_TEXT_NO_CLASS. */
+#define LIMIT_TEXT_NO_CLASS "a class is small, write, bulk or background"
 must_check bool limit_text_class(const char *p, size_t len, enum req_class *class);
 
 #define LIMIT_TEXT_TIME_MAX 24

@@ -662,6 +662,17 @@ TEST(worst_comes_first)
     ck_assert(!doctor_has_complaints(&report));
 }
 
+/* Who is root already, as in a container, is not told to become it. */
+TEST(remedy_for_those_who_may_not)
+{
+    struct doctor_finding f = {0};
+    errno = EPERM;
+    finding_unread(&f, "/a", NULL);
+    expect_part(f.found, geteuid() != 0
+                             ? "Operation not permitted; run as root"
+                             : "Operation not permitted, not even by root here");
+}
+
 /* Commands name the unit that the server is. */
 static const struct {
     const char *cgroup, *unit;
