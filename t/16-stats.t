@@ -57,6 +57,7 @@ each_profile(sub ($profile) {
     is($st{pointer_size}, 64, 'pointer_size');
     like($st{$_}, qr/^\d+\.\d{6}$/, "$_") for qw(rusage_user rusage_system);
     is($st{curr_connections}, 1, 'curr_connections: listener + client - 1') if !$is_ref;
+    is($st{total_connections}, 2, 'total_connections: listener + client') if !$is_ref;
     has(\%st, 'at the start', limit_maxbytes => 67108864, threads => 4, reserved_fds => 20,
         accepting_conns => 1, hash_power_level => 16, hash_bytes => 524288, hash_is_expanding => 0);
 

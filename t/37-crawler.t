@@ -55,7 +55,8 @@ each_profile(sub ($profile) {
     ok(crawled($s), 'the crawl ends');
     is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 60, '60 are left');
     my $items = mem_stats($s, 'items');
-    has($items, 'crawler_reclaimed', 'items:1:crawler_reclaimed' => 30, 'items:1:crawler_items_checked' => 90);
+    has($items, 'crawler_reclaimed', 'items:1:crawler_reclaimed' => 30, 'items:1:crawler_items_checked' => 90,
+        'items:1:reclaimed' => 0);
     my @keys = sort map { ("ifoo$_", "lfoo$_") } 1 .. 30;
     my @got = dump_lines($s, 'lru_crawler metadump all', 60, $head, $tail, 'metadump');
     is(scalar(grep { /^key=ifoo\d+ exp=-1 la=\d+ cas=\d+ fetch=no/ } @got), 30, 'half of them never expire');

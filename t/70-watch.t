@@ -76,7 +76,8 @@ each_profile(sub ($profile) {
         'found', 1, 5), $store->('k', 'stored', 'prepend', 0, 1, 6), $get->('k', 'found', 1, 6), $store->('k',
         'stored', 'replace', 1000, 1, 1), $get->('k', 'found', 1, 1), $store->('k', 'exists', 'cas', 0, 1, 1),
         $get->('x', 'not_found', 0, 0), $store->('x', 'not_found', 'cas', 0, 1, 1), $get->('k', 'found', 1, 1),
-        $get->('k', 'found', 1, 1), $get->('k', 'found', 1, 1), $store->('big', 'too_large', 'set', 0, 0, 0));
+        $get->('k', 'found', 1, 1), $get->('k', 'found', 1, 1), $store->('big', 'too_large', 'set', 0, 0, 0),
+        $get->('big', 'not_found', 0, 0));
 
     # keys are encoded; the fourth word is key=
     my $long = '#' x 250;
@@ -104,7 +105,20 @@ each_profile(sub ($profile) {
         exchange($s, "ms m 2 T30\r\nab\r\nmg m v\r\nma n N30 J5\r\n", "HD\r\nVA 2\r\nab\r\nHD\r\n");
         expect_events($w, '[1.6] of meta commands', $get->('m', 'not_found', 0, 0),
             $store->('m', 'stored', 'set', 30, 1, 2), $get->('m', 'found', 1, 2),
-            $get->('n', 'not_found', 0, 0), $store->('n', 'stored', 'add', 30, 1, 1));
+            $get->('n', 'not_found', 0, 0), $get->('n', 'not_found', 0, 0),
+            $store->('n', 'stored', 'add', 30, 1, 1));
+        for my $row (['', 'cas'], [' MR', 'cas'], [' MA', 'append'], [' ME', 'add', 'not_stored']) {
+            my ($mode, $cmd, $status) = @$row;
+            $status //= 'exists';
+            my $reply = $status eq 'exists' ? 'EX' : 'NS';
+            exchange($s, "ms m 1 C77$mode\r\na\r\n", "$reply\r\n");
+            expect_events($w, "[1.6] ms with C$mode", $get->('m', 'found', 1, 2),
+                $store->('m', $status, $cmd, 0, 1, 1));
+            exchange($s, "ms big 2000000 C77$mode\r\n" . ('x' x 2000000) . "\r\n",
+                "SERVER_ERROR object too large for cache\r\n", 'too large');
+            expect_events($w, "[1.6] ms with C$mode, too large", $store->('big', 'too_large', $cmd, 0, 0, 0),
+                $get->('big', 'not_found', 0, 0));
+        }
     }
 
     # numbers ascend over all workers

@@ -383,8 +383,9 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
                    (conf->inherited != NULL     ? adopt_inherited(l, err, err_len)
                     : conf->socket_path != NULL ? open_unix(l, err, err_len)
                                                 : open_network(l, err, err_len));
-    /* Those of UDP count like connections that never end. */
-    ctr_add(&shared->total_conns, shared->udp.addresses * shared->udp.workers);
+    /* Listeners and those of UDP count like connections that never end. */
+    ctr_add(&shared->total_conns,
+            l->addresses + shared->udp.addresses * shared->udp.workers);
     if (is_open && l->count == 0 && shared->udp.addresses == 0) {
         log_write(LOG_WARNING, "memcached: warning: listening nowhere (port 0)");
     }

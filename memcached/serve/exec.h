@@ -76,6 +76,8 @@ must_check enum session_ran exec_meta(struct session *s, const struct env *env,
 must_check enum session_ran exec_meta_echo(const struct req *req, const struct env *env,
                                            struct chain *out, const char *status,
                                            struct slice key);
+/* What the live log calls an ms. */
+enum watch_cmd exec_meta_cmd(const struct req *req);
 /* The end of an ms whose body is complete and well-formed; gives up item. */
 must_check enum session_ran exec_meta_store(const struct session *s,
                                             const struct env *env, struct chain *out,

@@ -417,6 +417,21 @@ has_nonzero_compare(const struct req *req)
     return meta_has(req, 'C') && req->meta.compare != 0;
 }
 
+/* Only what replaces an item compares its unique in full: a cas. */
+static bool
+is_cas(const struct req *req)
+{
+    enum store_mode mode = modes[(unsigned char)req->meta.mode];
+    return (mode == STORE_SET || mode == STORE_REPLACE) && meta_has(req, 'C');
+}
+
+enum watch_cmd
+exec_meta_cmd(const struct req *req)
+{
+    return is_cas(req) ? WATCH_CMD_CAS
+                       : key_event_cmd(modes[(unsigned char)req->meta.mode]);
+}
+
 enum session_ran
 exec_meta_store(const struct session *s, const struct env *env, struct chain *out,
                 struct item *item)
@@ -427,7 +442,7 @@ exec_meta_store(const struct session *s, const struct env *env, struct chain *ou
     bool has_unique = has_nonzero_compare(req);
     struct store_put put = {
         .mode = mode,
-        .has_compare = replaces ? meta_has(req, 'C') : has_unique,
+        .has_compare = is_cas(req) || (!replaces && has_unique),
         .accepts_stale = replaces && has_unique && meta_has(req, 'I'),
         .creates = meta_has(req, 'N'),
         .compare = req->meta.compare,
@@ -438,10 +453,10 @@ exec_meta_store(const struct session *s, const struct env *env, struct chain *ou
     memcpy(copy, item_key(item), key.len);
     struct store_result result;
     struct key_event_put event;
-    key_event_put(env, key_event_cmd(mode), item, &event);
+    key_event_put(env, exec_meta_cmd(req), item, &event);
     enum store_status status = exec_commit(env, item, &put, &result);
     key_event_outcome(env, &event, status, &result);
-    if (replaces && put.has_compare) {
+    if (is_cas(req)) {
         exec_count_cas(env, status, result.class_id);
     }
     if (status == STORE_OK && meta_has(req, 'q')) {

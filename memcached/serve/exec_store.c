@@ -59,6 +59,7 @@ give_up(const struct env *env, struct key key, bool unlinks, enum store_status s
     bool is_large = status == STORE_TOO_LARGE;
     ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
     if (unlinks) {
+        key_event_lookup(env, key);
         unlink_old(env, key);
     }
     return is_large ? REPLY_TOO_LARGE : REPLY_NO_MEMORY_STORING;
@@ -103,7 +104,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
         }
         return RAN_BODY;
     }
-    key_event_refused(env, key, cmd_of(req), status);
+    key_event_refused(env, key, is_meta ? exec_meta_cmd(req) : cmd_of(req), status);
     s->swallow = (uint64_t)req->value_len +
                  (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
     enum reply reply = give_up(env, key, unlinks_old(req, env), status);

@@ -121,6 +121,18 @@ key_event_stored_listened(const struct env *env, struct key key, enum watch_cmd 
 }
 
 void
+key_event_created_listened(const struct env *env, struct key key,
+                           const struct store_result *result)
+{
+    if (watch_wants(env->log, WATCH_FETCHERS)) {
+        tell_get(env, key, STORE_MISS, NULL);
+    }
+    if (watch_wants(env->log, WATCH_MUTATIONS)) {
+        key_event_stored_listened(env, key, WATCH_CMD_ADD, STORE_OK, result);
+    }
+}
+
+void
 key_event_deleted_listened(const struct env *env, struct key key, bool is_meta,
                            const struct store_result *result)
 {

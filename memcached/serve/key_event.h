@@ -25,6 +25,8 @@ struct key_event_put {
 void key_event_get_listened(const struct env *env, struct key key,
                             enum store_status status, const struct item *item);
 void key_event_lookup_listened(const struct env *env, struct key key);
+void key_event_created_listened(const struct env *env, struct key key,
+                                const struct store_result *result);
 void key_event_attempt_listened(const struct env *env, struct key key, bool is_delete);
 void key_event_put_listened(const struct env *env, enum watch_cmd cmd,
                             const struct item *item, struct key_event_put *put);
@@ -107,13 +109,13 @@ key_event_outcome(const struct env *env, const struct key_event_put *put,
     }
 }
 
-/* Arithmetic on a missing key has made an item. */
+/* Arithmetic on a missing key has made an item. Upstream adds it by a second look-up. */
 static inline void
 key_event_created(const struct env *env, struct key key,
                   const struct store_result *result)
 {
-    if (watch_wants(env->log, WATCH_MUTATIONS)) {
-        key_event_stored_listened(env, key, WATCH_CMD_ADD, STORE_OK, result);
+    if (watch_wants(env->log, WATCH_FETCHERS | WATCH_MUTATIONS)) {
+        key_event_created_listened(env, key, result);
     }
 }
 

@@ -158,6 +158,7 @@ store_reset_stats(struct store *s)
         PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     }
     mover_reset_stats(s);
+    atomic_store_explicit(&s->lru.juggles, 0, memory_order_relaxed);
     atomic_store_explicit(&s->walk.starts, 0, memory_order_relaxed);
     atomic_store_explicit(&s->mem.failures, 0, memory_order_relaxed);
 }

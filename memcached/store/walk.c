@@ -65,7 +65,7 @@ end_list(struct store *s)
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     lru_cursor_close(&c->lists[w->list], &w->cursor);
-    c->count.reclaimed += w->reclaimed;
+    /* reclaimed counts those that a store has replaced */
     c->count.expired_unfetched += w->unfetched;
     c->count.crawler_reclaimed += w->reclaimed;
     c->count.crawler_items_checked += w->examined;
@@ -253,7 +253,6 @@ drop_dead(struct store *s, struct item *it, uint64_t hash)
     struct lru_class *c = &s->lru.classes[it->class_id];
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    c->count.reclaimed++;
     c->count.crawler_reclaimed++;
     c->count.expired_unfetched += !item_is(it, ITEM_FETCHED);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));

@@ -231,6 +231,8 @@ TEST(a_step_moves_no_more_than_asked)
     ck_assert_uint_eq(totals_of(s).juggles, 0);
     (void)juggle(s, store_class_count(s), 3, NOW);
     ck_assert_uint_eq(totals_of(s).juggles, 1);
+    store_reset_stats(s);
+    ck_assert_uint_eq(totals_of(s).juggles, 0);
 }
 
 /* ---- what the tests of the original fix -------------------------------------------------- */
