@@ -50,6 +50,7 @@ struct drive_conf {
     enum counters_from from; /* of which latencies samples are */
     bool by_size;            /* gets are told by the bytes of their values, too */
     const atomic_bool *stop; /* ends the window early */
+    atomic_uint *over;       /* threads whose requests have ended early; or NULL */
     struct cap *cap;         /* NULL: there is none */
 };
 

@@ -294,9 +294,13 @@ look_around(struct event_loop *l, nsec_t now)
     struct drive_window *w = &l->drive.window;
     struct source *s = l->source;
     open_due(l, now);
-    if (s->ops->is_over != NULL && now < w->end && s->ops->is_over(s, now)) {
+    if (s->ops->is_over != NULL && !l->has_ended && now < w->end &&
+        s->ops->is_over(s, now)) {
         w->end = now > w->start ? now : w->start;
         l->has_ended = true;
+        if (l->drive.conf.over != NULL) {
+            atomic_fetch_add_explicit(l->drive.conf.over, 1, memory_order_relaxed);
+        }
     }
     if (now >= l->next_tick) {
         l->next_tick = now + TICK;
