@@ -356,7 +356,7 @@ run_window(struct event_loop *l)
         if (!is_idle) {
             flush_all(l);
         }
-        sender_count_prompt(&l->sender);
+        sender_count_alike(&l->sender);
         is_idle = wait_for_due(l, now) && is_idle;
         nsec_t before = now;
         now = drive_now(d);
@@ -398,7 +398,7 @@ drain(struct event_loop *l)
         hold(l, now, NULL); /* the next request waits for it */
     }
     count_strays(l, now);
-    sender_count_prompt(&l->sender);
+    sender_count_alike(&l->sender);
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
