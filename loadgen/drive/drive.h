@@ -154,14 +154,8 @@ drive_sends(const struct drive *d, nsec_t now)
            (now < d->window.quiet || now >= d->window.start || drive_is_open(d));
 }
 
-static inline unsigned
-drive_index(const struct drive *d, const struct lconn *c)
-{
-    return (unsigned)(c - d->set->conns);
-}
-
 static inline struct drive_conn *
 drive_conn_of(const struct drive *d, const struct lconn *c)
 {
-    return &d->conns[drive_index(d, c)];
+    return &d->conns[c->index];
 }
