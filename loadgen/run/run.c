@@ -603,7 +603,11 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
     }
     r->drained_at = clock_now();
     nsec_t end = run_ended_at(r, 0, r->started);
-    sampler_end(&r->sampler, end);
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct run_class *c = &r->classes[i];
+        sampler_end(&r->sampler, i, run_ended_at(r, c->first, c->threads));
+    }
+    sampler_end(&r->sampler, r->o->classes_len, end);
     status = stop_feeds(r);
     status = has_failed ? first_failure(r) : status;
     if (status == EXIT_VALID && (how == RUN_DONE || how == RUN_OVER)) {
