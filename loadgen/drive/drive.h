@@ -50,6 +50,7 @@ struct drive_conf {
     enum counters_from from; /* of which latencies samples are */
     bool by_size;            /* gets are told by the bytes of their values, too */
     const atomic_bool *stop; /* ends the window early */
+    atomic_uint *over;       /* threads whose requests have ended early; or NULL */
     struct cap *cap;         /* NULL: there is none */
 };
 
@@ -153,14 +154,8 @@ drive_sends(const struct drive *d, nsec_t now)
            (now < d->window.quiet || now >= d->window.start || drive_is_open(d));
 }
 
-static inline unsigned
-drive_index(const struct drive *d, const struct lconn *c)
-{
-    return (unsigned)(c - d->set->conns);
-}
-
 static inline struct drive_conn *
 drive_conn_of(const struct drive *d, const struct lconn *c)
 {
-    return &d->conns[drive_index(d, c)];
+    return &d->conns[c->index];
 }

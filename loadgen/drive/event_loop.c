@@ -294,9 +294,13 @@ look_around(struct event_loop *l, nsec_t now)
     struct drive_window *w = &l->drive.window;
     struct source *s = l->source;
     open_due(l, now);
-    if (s->ops->is_over != NULL && now < w->end && s->ops->is_over(s, now)) {
+    if (s->ops->is_over != NULL && !l->has_ended && now < w->end &&
+        s->ops->is_over(s, now)) {
         w->end = now > w->start ? now : w->start;
         l->has_ended = true;
+        if (l->drive.conf.over != NULL) {
+            atomic_fetch_add_explicit(l->drive.conf.over, 1, memory_order_relaxed);
+        }
     }
     if (now >= l->next_tick) {
         l->next_tick = now + TICK;
@@ -352,7 +356,7 @@ run_window(struct event_loop *l)
         if (!is_idle) {
             flush_all(l);
         }
-        sender_count_prompt(&l->sender);
+        sender_count_alike(&l->sender);
         is_idle = wait_for_due(l, now) && is_idle;
         nsec_t before = now;
         now = drive_now(d);
@@ -394,7 +398,7 @@ drain(struct event_loop *l)
         hold(l, now, NULL); /* the next request waits for it */
     }
     count_strays(l, now);
-    sender_count_prompt(&l->sender);
+    sender_count_alike(&l->sender);
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];

@@ -114,6 +114,7 @@ obey(struct lthread *t, struct lset *set, struct event_loop *l, enum lthread_ord
     event_loop_run(l, window);
     t->cost = l->cost;
     t->is_short = l->has_ended;
+    t->ended_at = l->drive.window.end;
     return NULL;
 }
 

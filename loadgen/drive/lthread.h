@@ -82,6 +82,7 @@ struct lthread {
     struct samples samples;       /* likewise */
     struct cost cost;
     bool is_short;             /* its trace ended before the window */
+    nsec_t ended_at;           /* end of its window, which may have been cut short */
     char err[LTHREAD_ERR_MAX]; /* valid once it has failed */
     ctr_t loaded;              /* records, of the first order */
 };

@@ -41,7 +41,7 @@ count_good(const struct receiver *r, const struct lconn *c, const struct reply_d
         if (unlikely(d->conf.by_size) && reads) {
             counters_sized(d->counters, done->value_bytes, now - op->intended, n);
         }
-        evenness_log_record(d->evenness, drive_index(d, c), now - op->issued, n);
+        evenness_log_record(d->evenness, c->index, now - op->issued, n);
     }
 }
 

@@ -51,7 +51,7 @@ open_at(struct reconnect *r, struct lconn *c, nsec_t when)
     must(!dc->has_alarm && c->state == LCONN_DOWN);
     dc->has_alarm = true;
     when = pacer_reserve(&r->pacer, when);
-    alarms_push(&r->alarms, (struct alarm_entry){when, drive_index(r->d, c), 0});
+    alarms_push(&r->alarms, (struct alarm_entry){when, c->index, 0});
 }
 
 /* After a loss, or an attempt that failed: which waits in any case. */

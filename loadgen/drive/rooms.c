@@ -67,7 +67,7 @@ rooms_rest(struct rooms *r, const struct lconn *c, nsec_t now)
     struct drive *d = r->sender->d;
     nsec_t when = now + drive_draw_time(d, &d->conf.traffic.think);
     drive_conn_of(d, c)->resting++;
-    alarms_push(&r->users, (struct alarm_entry){when, drive_index(d, c), 0});
+    alarms_push(&r->users, (struct alarm_entry){when, c->index, 0});
 }
 
 struct lconn *

@@ -65,8 +65,10 @@ issue(struct sender *s, struct request_op *op, nsec_t now)
 }
 
 void
-sender_count_prompt(struct sender *s)
+sender_count_alike(struct sender *s)
 {
+    hist_record_n(s->d->counters->outstanding, 1, s->alone);
+    s->alone = 0;
     if (s->prompt > 0) {
         ctr_add(&s->d->counters->offered, s->prompt);
         counters_sent(s->d->counters, 0, s->prompt);
@@ -105,7 +107,11 @@ sender_flush(struct sender *s, struct lconn *c)
             row = 0;
         }
     }
-    hist_record_row(h, outstanding, row);
+    if (outstanding == 1 && row == 1) {
+        s->alone++;
+    } else {
+        hist_record_row(h, outstanding, row);
+    }
     if (drive_measures(d, now)) {
         ctr_add(&d->counters->tx_bytes, sent);
     }

@@ -22,6 +22,7 @@ struct sender {
     unsigned outstanding; /* requests given to connections and not answered */
     unsigned deferred;    /* that are to follow from answers at their time */
     unsigned prompt;      /* sent when they were meant to be, and not counted yet */
+    unsigned alone;       /* the only ones on their connections when sent, likewise */
     struct gaps issued;
     struct little little;
     struct lconn **dirty; /* with output not flushed */
@@ -73,8 +74,8 @@ must_check bool sender_flush(struct sender *s, struct lconn *c);
 /* The request is answered before its system call has ended: it counts as sent now. */
 void sender_issued(struct sender *s, struct request_op *op, unsigned outstanding,
                    nsec_t now);
-/* Counts what was sent when it was meant to be: once in a pass of the loop, and at its end. */
-void sender_count_prompt(struct sender *s);
+/* Counts what many requests have in common: once in a pass of the loop, and at its end. */
+void sender_count_alike(struct sender *s);
 /* Until now as many were on their way as s->little.count. */
 static inline void
 sender_pass_time(struct sender *s, nsec_t now)

@@ -62,7 +62,7 @@ add(struct deferred *f, const struct lconn *c, const struct missed *what, nsec_t
         return false;
     }
     uint32_t entry = f->blank;
-    unsigned conn = drive_index(d, c);
+    unsigned conn = c->index;
     nsec_t due = now + (what->need == NEED_GET ? source_pause(what->tries)
                                                : drive_draw_time(d, &d->w->conf.fetch));
     f->blank = f->entries[entry].next;
@@ -184,7 +184,7 @@ static void
 push(struct source *s, struct lconn *c, nsec_t now)
 {
     struct deferred *f = (struct deferred *)s;
-    struct deferred_queue *q = &f->queues[drive_index(s->d, c)];
+    struct deferred_queue *q = &f->queues[c->index];
     while (q->count > 0 && followups_have_room(&c->followups)) {
         follow(f, c, dequeue(f, q));
         (void)sender_push_followups(s->sender, c, now);
@@ -195,7 +195,7 @@ static void
 lost(struct source *s, const struct lconn *c, nsec_t now)
 {
     struct deferred *f = (struct deferred *)s;
-    struct deferred_queue *q = &f->queues[drive_index(s->d, c)];
+    struct deferred_queue *q = &f->queues[c->index];
     q->losses++;
     while (q->count > 0) {
         uint32_t entry = dequeue(f, q);

@@ -56,7 +56,7 @@ conn_of(const struct drive *d, const struct trace_buffer_slot *page)
 static struct waiting *
 waiting_for(const struct replay *r, const struct lconn *c)
 {
-    return &r->waiting[drive_index(r->base.d, c)];
+    return &r->waiting[c->index];
 }
 
 static nsec_t

@@ -39,6 +39,9 @@ little_pass(struct little *l, nsec_t start, nsec_t end, nsec_t now)
 static inline unsigned
 little_edges(const struct little *l, nsec_t start, nsec_t end, nsec_t now)
 {
+    if (likely(l->last >= start && now < end)) {
+        return 0;
+    }
     unsigned passed = (l->last < start && now >= start) + (l->last < end && now >= end);
     return passed * l->count;
 }

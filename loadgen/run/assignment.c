@@ -76,7 +76,7 @@ assignment_replay(const struct run *r, const struct run_class *c,
 }
 
 struct drive_conf
-assignment_drive(const struct run *r, const struct run_class *c, unsigned thread)
+assignment_drive(struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
     unsigned senders = r->conf.senders > 0 ? r->conf.senders : 1;
@@ -102,6 +102,7 @@ assignment_drive(const struct run *r, const struct run_class *c, unsigned thread
         .from = r->o->from,
         .by_size = r->o->by_size,
         .stop = &r->stop,
+        .over = &r->over,
         .cap = r->conf.cap,
     };
 }

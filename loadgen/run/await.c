@@ -76,21 +76,22 @@ enum run_end
 await_end(struct run *r, const struct run_spec *spec, nsec_t tick_length)
 {
     enum run_end how = RUN_DONE;
-    bool has_failed; /* told once more, where all are waited for */
     nsec_t now = clock_now();
     nsec_t end = r->window.end;
     struct bells bells = first_bells(r, tick_length);
     while (now < end && how == RUN_DONE) {
         how = await_signal(r, wait_ms(r, &bells, now)) ? RUN_SIGNAL : RUN_DONE;
         if (how == RUN_DONE && r->has_feeds &&
-            rendezvous_await(&r->orders, r->started, 0, &has_failed)) {
+            atomic_load_explicit(&r->over, memory_order_relaxed) == r->started) {
             how = RUN_OVER;
         }
         if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {
             how = RUN_ENOUGH;
         }
         now = clock_now();
-        sampler_look(&r->sampler, now);
+        if (how != RUN_OVER) { /* else there is nothing more in the window */
+            sampler_look(&r->sampler, now);
+        }
         stats_poll_look(&r->poll, now);
         if (now < end && how == RUN_DONE) {
             how = ring(r, &bells, now);

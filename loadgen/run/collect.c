@@ -60,23 +60,29 @@ run_describe_sum(struct result *result, const struct options *o)
     }
 }
 
+nsec_t
+run_ended_at(const struct run *r, unsigned first, unsigned count)
+{
+    nsec_t end = r->window.start;
+    for (unsigned i = first; i < first + count; i++) {
+        nsec_t of_thread = r->threads[i].ended_at;
+        end = of_thread > end ? of_thread : end;
+    }
+    return end;
+}
+
 /* Fills in what class number `index` came to. */
 static void
-collect_class(struct run *r, const struct run_spec *spec, unsigned index,
-              enum run_end how, struct result *result)
+collect_class(struct run *r, unsigned index, enum run_end how, struct result *result)
 {
     const struct run_class *c = &r->classes[index];
     result_init(result, c->threads, 0);
     result->evenness = evenness_create(r->o->servers_len);
     run_sum(r, index, &result->total);
-    double longest = 0;
-    bool is_short = true; /* all of its threads have ended early */
     for (unsigned i = 0; i < c->threads; i++) {
         const struct lthread *t = &r->threads[c->first + i];
         ctr_add(&result->total.loaded, ctr_get(&t->loaded));
         result->costs[i] = t->cost;
-        longest = fmax(longest, t->cost.elapsed_s);
-        is_short = is_short && t->is_short;
         evenness_add(result->evenness, &t->evenness);
     }
     run_describe_class(result, r->o, c->conf);
@@ -84,8 +90,8 @@ collect_class(struct run *r, const struct run_spec *spec, unsigned index,
     result->mode = traffic_mode_name(c->traffic.mode);
     result->qps = result->is_open ? c->traffic.rate : 0;
     result->was_interrupted = how == RUN_SIGNAL;
-    bool is_whole = (how == RUN_DONE || how == RUN_OVER) && !is_short;
-    result->elapsed_s = is_whole ? run_spec_time(r->o, spec) : longest;
+    result->elapsed_s =
+        (double)(run_ended_at(r, c->first, c->threads) - r->window.start) / 1e9;
     if (c->traffic.is_timed) {
         result->qps =
             result_ratio((double)ctr_get(&result->total.offered), result->elapsed_s);
@@ -121,7 +127,7 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
     result_init(result, r->threads_len, r->o->classes_len);
     result->evenness = evenness_create(r->o->servers_len);
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        collect_class(r, spec, i, how, &result->classes[i]);
+        collect_class(r, i, how, &result->classes[i]);
         result_add_class(result, &result->classes[i], r->classes[i].first);
     }
     result->series = sampler_take(&r->sampler, r->o->classes_len);

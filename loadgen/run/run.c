@@ -473,6 +473,7 @@ get_ready(struct run *r, const struct run_spec *spec)
     }
     r->count++;
     atomic_store_explicit(&r->stop, false, memory_order_relaxed);
+    atomic_store_explicit(&r->over, 0, memory_order_relaxed);
     rendezvous_give(&r->orders, spec->is_fresh ? ORDER_READY_FRESH : ORDER_READY, NULL);
     enum exit_status status = await_ready(r);
     if (atomic_load_explicit(&r->is_asked, memory_order_relaxed)) {
@@ -592,7 +593,6 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
     }
     go(r, spec);
     enum run_end how = await_end(r, spec, spec->tick_length);
-    nsec_t end = how == RUN_DONE ? r->window.end : clock_now();
     steal_end(&r->steal);
     stats_poll_end(&r->poll);
     while (!rendezvous_await(&r->orders, r->started, DRAIN_LOOK, &has_failed)) {
@@ -602,7 +602,12 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
         progress_end(r->conf.err);
     }
     r->drained_at = clock_now();
-    sampler_end(&r->sampler, end);
+    nsec_t end = run_ended_at(r, 0, r->started);
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct run_class *c = &r->classes[i];
+        sampler_end(&r->sampler, i, run_ended_at(r, c->first, c->threads));
+    }
+    sampler_end(&r->sampler, r->o->classes_len, end);
     status = stop_feeds(r);
     status = has_failed ? first_failure(r) : status;
     if (status == EXIT_VALID && (how == RUN_DONE || how == RUN_OVER)) {

@@ -45,6 +45,7 @@ struct run {
     bool has_plan, has_feeds;
     bool has_stock; /* a trace's keys are stored: an unknown number */
     atomic_bool stop;
+    atomic_uint over;     /* threads that have come to the end of their traces */
     atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
     struct progress progress;
     struct sampler sampler;
@@ -72,7 +73,7 @@ struct reader_run assignment_stock(const struct run *r, const struct run_class *
 struct reader_run assignment_replay(const struct run *r, const struct run_class *c,
                                     const struct run_spec *spec);
 /* What may be another in each run. */
-struct drive_conf assignment_drive(const struct run *r, const struct run_class *c,
+struct drive_conf assignment_drive(struct run *r, const struct run_class *c,
                                    unsigned thread);
 /* What the thread starts with; takes local ports when they are chosen. */
 struct lthread_conf assignment_thread(struct run *r, const struct run_class *c,
@@ -96,6 +97,9 @@ enum run_end await_end(struct run *r, const struct run_spec *spec, nsec_t tick_l
 
 /* ---- collect.c: the result, when all threads are at rest -------------------------------- */
 
+/* When the last of these threads ended its window, at its start at the soonest: it may have been
+ * cut short, and each thread notices that for itself. */
+nsec_t run_ended_at(const struct run *r, unsigned first, unsigned count);
 /* Fills in `result`, its classes and their sum (result_fini). */
 void collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
                     struct result *result);

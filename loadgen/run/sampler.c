@@ -66,21 +66,22 @@ sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longe
     }
 }
 
+/* A class, or all. */
 static void
-look(struct sampler *o, nsec_t now)
+look(struct sampler *o, unsigned index, nsec_t now)
 {
-    for (unsigned i = 0; i < o->classes; i++) {
-        series_look(o->series[i], &o->counters[o->first[i]],
-                    o->first[i + 1] - o->first[i], now);
-    }
-    series_look(o->series[o->classes], o->counters, o->counters_len, now);
+    unsigned first = index < o->classes ? o->first[index] : 0;
+    unsigned end = index < o->classes ? o->first[index + 1] : o->counters_len;
+    series_look(o->series[index], &o->counters[first], end - first, now);
 }
 
 void
 sampler_look(struct sampler *o, nsec_t now)
 {
     if (now >= o->next && now < o->window.end) {
-        look(o, now);
+        for (unsigned i = 0; i <= o->classes; i++) {
+            look(o, i, now);
+        }
         while (o->next <= now) {
             o->next += o->length;
         }
@@ -88,16 +89,11 @@ sampler_look(struct sampler *o, nsec_t now)
 }
 
 void
-sampler_end(struct sampler *o, nsec_t end)
+sampler_end(struct sampler *o, unsigned index, nsec_t end)
 {
-    for (unsigned i = 0; i <= o->classes; i++) {
-        /* A look that came late may have passed the end. */
-        end = end > o->series[i]->now.to ? end : o->series[i]->now.to;
-    }
-    look(o, end);
-    for (unsigned i = 0; i <= o->classes; i++) {
-        series_end(o->series[i]);
-    }
+    nsec_t looked = o->series[index]->now.to; /* late, it may have passed the end */
+    look(o, index, end > looked ? end : looked);
+    series_end(o->series[index]);
 }
 
 struct series *

@@ -42,8 +42,9 @@ void sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps);
 void sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longest);
 /* Looks if it is time. */
 void sampler_look(struct sampler *o, nsec_t now);
-/* When all threads have ended, at the end of the window. */
-void sampler_end(struct sampler *o, nsec_t end);
+/* When all threads have ended: of each class, and (with their number) of all, whose window ended
+ * then. */
+void sampler_end(struct sampler *o, unsigned index, nsec_t end);
 
 /* Of a class, or (with their number) of all; the caller owns it then, and there is another
  * after the next sampler_prepare. */

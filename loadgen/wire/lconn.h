@@ -36,6 +36,7 @@ struct lconn {
     const struct lconn_auth *auth;
     const struct target *target;
     unsigned server; /* index of target */
+    unsigned index;  /* its own, among the connections of its set */
     nsec_t retry_at; /* DOWN: when to connect again; CONNECTING: when to give that up */
     nsec_t backoff;
 

@@ -25,12 +25,11 @@ watch(struct lset *s, struct lconn *c, bool for_send)
 static struct link_conf
 link_conf_of(const struct lset *s, const struct lconn *c)
 {
-    unsigned index = (unsigned)(c - s->conns);
     return (struct link_conf){
         .target = c->target,
         .tls = s->conf.tls,
         .with_nodelay = s->conf.with_nodelay,
-        .src_port = s->conf.src_port > 0 ? (uint16_t)(s->conf.src_port + index) : 0,
+        .src_port = s->conf.src_port > 0 ? (uint16_t)(s->conf.src_port + c->index) : 0,
     };
 }
 
@@ -145,7 +144,7 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
                               s->conf.auth,     s->conf.stamps != STAMPS_USER};
     struct lconn *c = &s->conns[s->count];
     lconn_init(c, &conf);
-    s->count++;
+    c->index = s->count++;
     const char *wrong = c->is_framed ? wrong_in_datagrams(c, conf.codec) : NULL;
     if (wrong != NULL) {
         snprintf(err, err_len, "%s: %s", t->name, wrong);

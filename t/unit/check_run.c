@@ -271,11 +271,23 @@ TEST(test_connections_are_mended)
     close_run();
 }
 
+/* What is shown in its order lasts as long as the whole, of each class, too. */
+static void
+expect_series_to_add_up(void)
+{
+    for (unsigned i = 0; i <= result.classes_len; i++) {
+        const struct result *r = i < result.classes_len ? &result.classes[i] : &result;
+        const struct series *s = r->series;
+        ck_assert_double_eq((double)(s->now.to - s->start) / 1e9, r->elapsed_s);
+    }
+}
+
 TEST(test_early_end)
 {
     open_run(stop_when_it_runs);
     ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 60}, &result),
                      EXIT_VALID);
+    expect_series_to_add_up();
     ck_assert_double_lt(result.elapsed_s, 30);
     ck_assert_double_gt(result.elapsed_s, 0);
     ck_assert(!result.was_interrupted);
@@ -285,6 +297,7 @@ TEST(test_early_end)
     ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 60}, &result),
                      EXIT_VALID);
     ck_assert(result.was_interrupted);
+    expect_series_to_add_up();
     ck_assert(!result.checks[CHECK_COMPLETE].is_good);
     ck_assert_double_lt(result.elapsed_s, 30);
     result_fini(&result);

@@ -114,7 +114,7 @@ sent_at(unsigned i)
     return sim.log[i].at - SIM_BEGIN;
 }
 
-/* Each request offered is accounted for once. */
+/* Each request offered is accounted for once, and of each one sent is known beside how many. */
 static void
 check_sums(void)
 {
@@ -122,6 +122,7 @@ check_sums(void)
                     ctr_get(&counters.unsent) + ctr_get(&counters.lost) +
                     ctr_get(&counters.unanswered);
     ck_assert_uint_eq(ends, ctr_get(&counters.offered));
+    ck_assert_uint_eq(hist_count(counters.outstanding), ctr_get(&counters.sent));
 }
 
 /* ---- closed loop ---------------------------------------------------------------------- */
