@@ -248,8 +248,8 @@ next_due(const struct event_loop *l, nsec_t now)
     return due;
 }
 
-/* Whether it has polled more than a real-time thread may. What there is no pause for it sleeps
- * here, once a look. */
+/* Whether it has polled more than a real-time thread may. Where requests leave no pause for it, it
+ * sleeps here, briefly. */
 static bool
 gives_way(struct event_loop *l, nsec_t now)
 {
