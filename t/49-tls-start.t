@@ -5,6 +5,7 @@ use MCTest;
 use Cwd qw(abs_path);
 use File::Copy qw(copy);
 use MCTLS;
+use POSIX qw(mkfifo);
 
 plan skip_all => no_tls_because() if no_tls_because();
 plan skip_all => 'the servers speak TLS already' if $ENV{MCTEST_TLS};
@@ -195,6 +196,27 @@ each_profile(sub ($profile) {
     soon { who_is(tls_connect($server)) eq 'server' } 'SIGHUP loads them';
     expect_open($old, 'the first connection is still there');
 });
+
+# Outside its time a certificate is served with a warning; a pipe cannot be read again, which would wait for ever.
+{
+    odd_certificates();
+    for (['expired', 'expired on 2020-02-01'], ['future', 'is not valid before 2090-01-01']) {
+        my ($name, $when) = @$_;
+        my $pem = "$dir/$name.pem";
+        my $server = serve('-Z', '-o', "ssl_chain_cert=$pem,ssl_key=$dir/$name.key");
+        like($server->err, qr/^memcached: warning: the certificate \Q$pem $when\E: .*; renew it, then send refresh_certs/m, $name);
+        is(tls_connect($server), undef, '... a client that checks it goes');
+        my $sock = tls_connect($server, SSL_verify_mode => 0);
+        exchange($sock, "version\r\n", VERSION_REPLY($server->profile), '... another one is served');
+        copies('server', $name);
+        exchange($sock, "refresh_certs\r\n", "OK\r\n");
+        is(who_is(tls_connect($server)), 'server', '... renewed');
+        unlink "$dir/$name.key";
+        mkfifo("$dir/$name.key", 0600) or die "mkfifo: $!";
+        exchange($sock, "refresh_certs\r\n", "Error loading $dir/$name.key: a pipe can be read only once; give a file\r\n");
+        $server->stop;
+    }
+}
 
 # A daemon has another directory; the key may be root's alone.
 {

@@ -11,7 +11,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/log.h"
 
 #define READS_PER_CALL 2 /* a client that sends without end does not keep the thread */
 /* Messages behind the handshake, new keys for instance, in a call: real clients send one in
@@ -71,6 +75,24 @@ no_passphrase(char *buf, int size, int is_for_writing, void *ctx)
     return -1;
 }
 
+/* Clients that check it refuse a certificate outside its time. Others do not, so the server goes on. */
+static void
+warn_of_time(const SSL_CTX *ctx, const char *name)
+{
+    const X509 *cert = SSL_CTX_get0_certificate(ctx);
+    const ASN1_TIME *from = X509_get0_notBefore(cert), *to = X509_get0_notAfter(cert);
+    bool is_over = X509_cmp_current_time(to) < 0;
+    struct tm day;
+    if ((is_over || X509_cmp_current_time(from) > 0) &&
+        ASN1_TIME_to_tm(is_over ? to : from, &day) == 1) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: the certificate %s %s %d-%02d-%02d: clients that "
+                  "check it refuse it; renew it, then send refresh_certs or SIGHUP",
+                  name, is_over ? "expired on" : "is not valid before", day.tm_year + 1900,
+                  day.tm_mon + 1, day.tm_mday);
+    }
+}
+
 static bool
 load_key(SSL_CTX *ctx, const struct tls *t, char *err, size_t err_len)
 {
@@ -88,8 +110,11 @@ load_key(SSL_CTX *ctx, const struct tls *t, char *err, size_t err_len)
         return complain(err, err_len, "Error loading the key: %s ",
                         conf->key != NULL ? conf->key : conf->chain_cert);
     }
-    return SSL_CTX_check_private_key(ctx) == 1 ||
-           complain(err, err_len, "Error validating the certificate");
+    if (SSL_CTX_check_private_key(ctx) != 1) {
+        return complain(err, err_len, "Error validating the certificate");
+    }
+    warn_of_time(ctx, conf->chain_cert);
+    return true;
 }
 
 static bool
@@ -297,9 +322,25 @@ tls_open(const struct tls_conf *conf, char *err, size_t err_len)
     return t;
 }
 
+static bool
+is_pipe(const char *path)
+{
+    struct stat st;
+    return path != NULL && stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 bool
 tls_reload(struct tls *t, uint32_t now, char *err, size_t err_len)
 {
+    const char *pipe = is_pipe(t->chain)         ? t->chain
+                       : is_pipe(t->key)         ? t->key
+                       : is_pipe(t->authorities) ? t->authorities
+                                                 : NULL;
+    if (pipe != NULL) {
+        return complain(err, err_len,
+                        "Error loading %s: a pipe can be read only once; give a file",
+                        pipe);
+    }
     SSL_CTX *fresh = load(t, err, err_len);
     if (fresh == NULL) {
         return false;
