@@ -112,6 +112,9 @@ if (is_ours()) {
     my $run = run_program('-AQ', @AS_ROOT);
     is($run->{err}, "memcached: unknown option -Q. See --help\n", 'an unknown letter, by default');
     is($run->{status}, 1, '... exit status');
+    is(run_program('-qps-limit=50k', @AS_ROOT)->{err}, "memcached: unknown option -q; did you mean --qps-limit? See --help\n",
+        '... a name with one dash');
+    is(run_program('-qps', @AS_ROOT)->{err}, "memcached: unknown option -q. See --help\n", '... no name');
 }
 
 SKIP: {

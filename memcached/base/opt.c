@@ -296,11 +296,19 @@ take_with_value(struct opt_walk *w, const struct opt *row, char *value,
     return take(w, row, value);
 }
 
+/* The letter, and the argument from its first letter on: maybe a name whose second dash is missing. */
 static enum opt_result
-unknown_letter(const struct opt_run *run, char letter)
+unknown_letter(const struct opt_run *run, char letter, const char *letters)
 {
     if (!run->table->tells_as_getopt) {
-        return refuse(run, "unknown option -%c. See --help", letter);
+        char why[OPT_WHY_MAX];
+        size_t len = strcspn(letters, "=");
+        const struct opt *row =
+            len > 1 ? opt_find_long(run->table, letters, len, why) : NULL;
+        return row == NULL
+                   ? refuse(run, "unknown option -%c. See --help", letter)
+                   : refuse(run, "unknown option -%c; did you mean --%s? See --help",
+                            letter, row->name);
     }
     enum opt_result result = refuse(run, "invalid option -- '%c'", letter);
     fputs("Illegal argument \"?\"\n", run->err);
@@ -312,11 +320,12 @@ static enum opt_result
 take_letters(struct opt_walk *w, char *letters)
 {
     enum opt_result result = OPT_DONE;
+    const char *first = letters;
     while (result == OPT_DONE && *letters != '\0') {
         const char name[2] = {*letters++, '\0'};
         const struct opt *row = opt_find_letter(w->run->table, name[0]);
         if (row == NULL) {
-            return unknown_letter(w->run, name[0]);
+            return unknown_letter(w->run, name[0], first);
         }
         if (opt_takes_value(row) && !opt_is_optional(row)) {
             return take_with_value(w, row, *letters != '\0' ? letters : NULL, "-", name);
