@@ -191,6 +191,14 @@ for (@rows) {
 }
 is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
 
+# A client that was short of CPU makes latencies longer: one that is low enough is so all the more. Of no other fault, nor
+# of what was not all served, can that be said.
+sub short_of_cpu($p95, $served, @faults) { return [{%{batch($p95, 0.1)}, served => $served}, 'client CPU 92%', @faults] }
+my @short = judged(map { ['colocation', 'D Fig 5, 6', {%colocation, %$_}] }
+        {'mix-fifo-100-4' => short_of_cpu(300, 1, 'sent 70 us late')}, {'mix-fifo-100-4' => short_of_cpu(300, 0.9)},
+        {'mix-fifo-100-4' => short_of_cpu(300, 1, 'steal 3%')}, {'mix-default-75-4' => short_of_cpu(9000, 1)});
+is(join(', ', map { $_->{verdict} } @short), 'reproduced, INVALID, INVALID, INVALID', 'a client short of CPU: no more than an upper bound');
+
 is_deeply(traced(0, "stage\nloop     0.5 /  0.3   1.0 /  0.7\n", ''), [0.5, []], '... with what was traced');
 is_deeply(traced(1, '', "no map\nnothing was traced\n"), [JSON::PP::true, ['nothing was traced']], '... a tracer that fails makes the run invalid');
 

@@ -35,7 +35,8 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 | verdict | meaning |
 |---|---|
 | reproduced, not reproduced | the row's criterion, which is about the shape, holds or does not |
-| INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it |
+| INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it. A client that \
+was short of CPU makes latencies longer, so such a run may show that one is low enough, and nothing else |
 | not applicable | the machine lacks what the row says. Without a CPU for the client alone, it is the client, at real-time priority, that makes the tails of the thread with which it shares one |
 | not run | there are no results, or there is no experiment yet |
 

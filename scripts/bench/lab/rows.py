@@ -2,14 +2,20 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Rows of the lab: a table or figure of a paper, what has to be seen here for it to be
 reproduced, and the verdict that stored results give it."""
+import re
 from dataclasses import dataclass, field
 from typing import Callable
 
 import side_by_side as side
-from qos.runner import point, values
+from qos.runner import point
 
 REPRODUCED, NOT_REPRODUCED, NOT_APPLICABLE, INVALID, NOT_RUN = (
     "reproduced", "not reproduced", "not applicable", "INVALID", "not run")
+
+
+# Faults of a client that had no CPU to spare.
+CLIENT_SHORT = re.compile(r"client CPU |sent .* late")
+SERVED = 0.999  # of its requests
 
 
 class Unmeasured(Exception):
@@ -52,6 +58,16 @@ def over(value, base):
     return value / base if base else float("nan")
 
 
+def is_valid(run):
+    return not run.faults
+
+
+def is_bound(run):
+    """Valid, or wrong only in that its client was short of CPU: that makes latencies longer, and changes nothing else
+    as long as all is served."""
+    return is_valid(run) or (run.values.get("served", 0) >= SERVED and all(map(CLIENT_SHORT.match, run.faults)))
+
+
 class Points:
     """The results of a group, {point: [Run]}; remembers what is wrong with those that were used, and
     how many valid rounds the one of them has that has the fewest."""
@@ -59,21 +75,28 @@ class Points:
     def __init__(self, runs, machine):
         self.runs, self.machine, self.faults, self.rounds = runs, machine, set(), None
 
-    def of(self, name):
-        if not self.runs.get(name):
+    def of(self, name, is_good=is_valid):
+        """The rounds that are good, or all."""
+        runs = self.runs.get(name)
+        if not runs:
             raise Unmeasured(name)
-        valid = sum(not run.faults for run in self.runs[name])
-        self.rounds = valid if self.rounds is None else min(valid, self.rounds)
-        if not valid:
-            self.faults |= {fault for run in self.runs[name] for fault in run.faults}
-        return self.runs[name]
+        good = list(filter(is_good, runs))
+        self.rounds = len(good) if self.rounds is None else min(len(good), self.rounds)
+        if not good:
+            self.faults |= {fault for run in runs for fault in run.faults}
+        return good or runs
 
-    def __call__(self, name, value):
-        """The median of the valid rounds."""
-        runs = self.of(name)
+    def __call__(self, name, value, is_good=is_valid):
+        """The median of the good rounds."""
+        runs = self.of(name, is_good)
         if not all(value in run.values for run in runs):
             raise Unmeasured(f"{name}: {value}")  # by an older version
-        return side.median(values(runs, value))
+        return side.median([run.values[value] for run in runs])
+
+    def at_most(self, name, value):
+        """For a claim that a latency is low enough, or of what a job did beside the service: a client that was short of
+        CPU can have made it harder only."""
+        return self(name, value, is_bound)
 
     def ratio(self, name, base, value):
         return over(self(name, value), self(base, value))
