@@ -88,8 +88,8 @@ warn_of_time(const SSL_CTX *ctx, const char *name)
         log_write(LOG_WARNING,
                   "memcached: warning: the certificate %s %s %d-%02d-%02d: clients that "
                   "check it refuse it; renew it, then send refresh_certs or SIGHUP",
-                  name, is_over ? "expired on" : "is not valid before", day.tm_year + 1900,
-                  day.tm_mon + 1, day.tm_mday);
+                  name, is_over ? "expired on" : "is not valid before",
+                  day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
     }
 }
 

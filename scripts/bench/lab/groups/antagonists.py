@@ -143,11 +143,7 @@ def plots(points):
 ROWS = [
     Row("D Table 3", "antagonists", "a time-shared CPU -46 %, with nice or FIFO -2 %; 13 antagonists",
         f"CPU >= {TIMESHARED:.0%} lost, with FIFO <= {PROTECTED:.0%}; where the client has a third CPU mmap <= {MMAP:.0%}, "
-        f"network <= {NETWORK:.0%}; nice is recorded", single, plots, ("cpus", "root"),
-        "A request takes more CPU time when another process has had the CPU since the one before, with SCHED_FIFO, too: "
-        "12.4 us in place of 8.2 at 40,000 gets of one key a second, 10.7 in place of 7.1 at 55,000 (--sched=fifo, code "
-        "4096 on the same CPU or not). And the kernel keeps 5 % of the CPU for other threads. On two CPUs antagonists "
-        "elsewhere have the client's, so that their figures say little."),
+        f"network <= {NETWORK:.0%}; nice is recorded", single, plots, ("cpus", "root")),
     Row("D Table 3 SC", "antagonists on the core's other thread", "-26 to -52 %",
         f"a shared core costs >= {CORE:.0%}, a shared L2 more", core, needs=("smt",)),
     Row("E Fig 2", "L3 walker against load", "no effect at 30 %, the knee moves", f"p95 < {SAME}x alone at 30 % of the peak, the "

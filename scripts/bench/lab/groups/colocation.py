@@ -173,11 +173,7 @@ def provisioning(points):
 ROWS = [
     Row("D Fig 5, 6", "batch jobs beside a primary service", "the default breaks from half load on, FIFO keeps 559 us",
         f"default beyond {GOAL_US} us from half load on; FIFO within it to 75 %, {AT_FULL_US} us at 100 %", facebook,
-        facebook_plots, ("cpus", "root"),
-        "At full rate there is nothing left to give: threads at SCHED_FIFO have 95 % of a CPU at most, as the kernel "
-        "guards ordinary threads, and the server used 93 %. From 70 % of the peak on p95 is above the goal without "
-        "batch jobs, too, when the machine's host is slower than while the peak was measured (the points none-70 and "
-        "none-90)."),
+        facebook_plots, ("cpus", "root")),
     Row("E Fig 4", "context switches under nice -20", "no effect on latency",
         f"beside {SEVERAL_JOBS} jobs p95 is within {BESIDE}x alone to 80 % with a slice or FIFO; nice is recorded",
         switching, needs=("cpus", "root")),

@@ -106,15 +106,11 @@ def classes(points):
         "fitting and streaming jobs lose more": min(others) < min(kept[name] for name in still)}
 
 
-CACHES = ("No job fits the L3 cache: the kernel reports 260 MiB, of a host with other guests. A walk through 16 MiB takes 50 to "
-          "122 ns a line, through 64 MiB 136, through half of it 144, through four times of it 198; with a walker or "
-          "triad of 260 MiB on the other CPU 16 and 32 MiB take the same within 6 %.")
-
 ROWS = [
     Row("D Table 6, E Table 3", "beside a primary batch job", "24K-592K with <= 10 % lost; distinct cores: 60 % is safe",
         f"a load exists with p95 <= {GOAL_US} us and >= {BATCH:.0%} of each job; a streaming one loses most", distinct,
-        plots, ("cpus", "root"), CACHES),
+        plots, ("cpus", "root")),
     Row("D Table 5", "classes of batch jobs", "SPEC: insensitive, friendly, fitting, streaming",
         f"beside an L3 walker insensitive jobs keep {1 - INSENSITIVE:.0%} of their work, fitting or streaming ones less",
-        classes, needs=("cpus",), why=CACHES),
+        classes, needs=("cpus",)),
 ]
