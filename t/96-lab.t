@@ -210,11 +210,13 @@ is(rounds_of('[Run({"rate": 1}, ["steal"])]', '[Run({"rate": 1}, [])]'), 0, '...
 # ---- documents ----------------------------------------------------------------------------
 
 my $folder = results('threads', %threads);
+written("$folder/threads/ours-1/2.1.json", {values => thread(150, 90, 300, 0.5), faults => [], machine => 'made up', kernel => '1.0',
+        commit => 'abc', options => {seconds => 1}});
 my ($page, $table) = map { scratch_dir() . "/lab.$_" } qw(html md);
 my $run = lab('report', '--results', $folder, '--html', $page, '--markdown', $table);
 is($run->{status}, 0, 'documents are written') or diag($run->{err});
 like(read_file($table), qr/^\| +\[D Fig 1\]\(plots\/lab-d-fig-1\.svg\).*flat at 8.*\| +1 \| +\S+/m, 'a row, with its plot and rounds');
-like(read_file($table), qr/made up \(1\.0\), runs of 1 s, abc/, '... and where it is from');
+like(read_file($table), qr/made up \(1\.0\), runs of 1 s, abc\. The rate of a point differed by up to 50% from/, '... and where it is from');
 my $svgs = () = read_file($page) =~ /<svg /g;
 ok($svgs >= 2, 'plots are in the page');
 unlike(read_file($page), qr/src=|href=/, '... which is one file');

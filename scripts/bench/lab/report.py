@@ -130,7 +130,15 @@ def origin(store, groups):
         known = f"{one['machine']} ({one['kernel']}), runs of {one['options']['seconds']} s{trial}"
         said.setdefault(known, set()).add(one["commit"])
     return "Results: " + "; ".join(
-        f"{known}, {', '.join(sorted(commits))}" for known, commits in sorted(said.items())) + "."
+        f"{known}, {', '.join(sorted(commits))}" for known, commits in sorted(said.items())) + "." + drift(store, groups)
+
+
+def drift(store, groups):
+    """How much the same differs from round to round, in a sentence; nothing without two rounds."""
+    rates = [[run.values["rate"] for run in runs if not run.faults and run.values.get("rate")]
+             for name in groups for runs in store.runs(name).values()]
+    most = max((max(of) / min(of) - 1 for of in rates if of), default=0)
+    return f" The rate of a point differed by up to {most:.0%} from round to round: compare ratios." if most else ""
 
 
 def explanations(judged):
