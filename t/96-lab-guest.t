@@ -222,6 +222,8 @@ is(value('experiments.ratios({"alone-5": {"begun_us": {"p95": 1}, "done_us": {"p
 
 is_deeply(value('experiments.judge_shares({"spinner": {"share": 0.52}, "other": {"share": 0.48}})'),
     {share => 0.52, fair => JSON::PP::true}, 'shares: 3 % off a half is fair');
+is_deeply(value('experiments.judge_shares({"spinner": {"share": 1}, "other": {"share": 1}})'),
+    {share => 1, fair => JSON::PP::false}, '... the other one only ran behind it');
 is_deeply(value('experiments.judge_shares({"spinner": {"share": 0.6}, "other": {"share": 0.4}})'),
     {share => 0.6, fair => JSON::PP::false}, '... more is not');
 
@@ -313,17 +315,6 @@ SKIP: {
     like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
     is_deeply(value("tables.sections('" . scratch_dir() . "/none', '$folder')"), [], 'nothing of guests that did not run');
 
-    # Rows that have lost their files.
-    unlike($text, qr/, lost \|/, 'no row has lost its file');
-    my $lost = {commit => 'abc', round => 1, points => {}};
-    write_file("$folder/lost.json", encode_json([
-        {%$lost, kernel => '6.12.1-a', experiment => 'shares', sched => 'nice', verdict => {share => 0.51}},
-        {%$lost, kernel => '6.12.1-a', experiment => 'shares', sched => 'fifo', verdict => {share => 0.99}}]));
-    $text = join "\n\n", @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
-    like($text, qr/^\| 6\.12 +\| other:-20 \| 51\.0% \| +1 \| abc, lost \|\n\| 6\.12 +\| +fifo:20 \| 50\.1% \| +1 \| +c0 \|$/m,
-        'a row that has lost its file keeps the figures of the page, and one with a file has those of the file');
-    like($text, qr/^The files of rows with \*lost\* are gone/m, '... which the page says');
-
     my ($page, $html) = map { scratch_dir() . "/page.$_" } qw(md html);
     write_file($page, "before\n<!-- lab guest: begin -->\nold\n<!-- lab guest: end -->\nbehind\n");
     my $report = sub (@options) {
@@ -346,7 +337,6 @@ SKIP: {
     # What is missing, as what measures it.
     my $list = run_program({command => ['python3', "$top/scripts/lab", 'list', '--guest-results', $folder]})->{out};
     like($list, qr/^    6\.1, patches\/linux-6\.1-bvt with bvt, rounds: 3$/m, 'list: what is there');
-    like($list, qr/^    6\.12 with other:-20, only in doc\/lab\.md$/m, '... what was');
     like($list, qr/^    missing: scripts\/lab guest 6\.12 shares --sched default --sched nice --sched slice$/m, '... what is missing');
     like($list, qr/^    missing: scripts\/lab guest 6\.1 grid --sched default --sched nice --sched fifo$/m, '... not what a kernel has refused');
     like($list, qr/^    missing: scripts\/lab guest 6\.1 threads$/m, '... all of a kernel');
@@ -355,7 +345,7 @@ SKIP: {
 
 # ---- the results in the repository --------------------------------------------------------
 
-my @kept = grep { !m{/lost\.json$} } glob "$top/doc/lab/guests/*.json";
+my @kept = glob "$top/doc/lab/guests/*.json";
 my $bytes = 0;
 for my $path (@kept) {
     my $one = decode_json(read_file($path));

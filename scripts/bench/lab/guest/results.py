@@ -14,8 +14,6 @@ from .experiments import SCHEDULERS
 from .kernels import KERNELS, possible
 
 FOLDER = os.path.join(side.TOP, "doc/lab/guests")
-# Rows of doc/lab.md whose files are gone, with the figures that the page had: until they are measured again.
-LOST = "lost.json"
 PATCHED = "FOLDER/bzImage"  # of patches/linux-6.1-bvt/build FOLDER
 NONE = "0.0"  # the newest kernel while there are no results
 
@@ -54,11 +52,8 @@ def save(result, path):
 
 
 def read(folder):
-    """All of them by kernel, in the order of SCHEDULERS and of rounds; of rows that have none the lost ones."""
-    found = [stored(path) for path in glob.glob(os.path.join(folder, "*.json")) if os.path.basename(path) != LOST]
-    there = {(one["experiment"], names_of(one)) for one in found}
-    found += [{**one, "lost": True} for one in stored(os.path.join(folder, LOST)) or []
-              if (one["experiment"], names_of(one)) not in there]
+    """All of them by kernel, in the order of SCHEDULERS and of rounds."""
+    found = [stored(path) for path in glob.glob(os.path.join(folder, "*.json"))]
     order = list(SCHEDULERS)
     return sorted(found, key=lambda one: (version_of(one["kernel"]), patch_of(one["sched"]),
                                           order.index(one["sched"]), one["round"]))
@@ -107,7 +102,7 @@ def untried(every, experiment):
     def key(one):
         return version_of(one["kernel"]), one["sched"]
 
-    tried = {key(one) for one in every if one["experiment"] == experiment and "lost" not in one}
+    tried = {key(one) for one in every if one["experiment"] == experiment}
     found = {}
     for kernel, row in possible_rows(every):
         if key(row) not in tried:

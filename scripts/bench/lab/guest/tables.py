@@ -20,9 +20,6 @@ with one CPU, whose clock counts instructions, so that the times depend neither 
 are not those of any processor. Each round has other arrivals and keys; of several, figures are the median (lowest-highest).
 `scripts/lab report --guests FILE` writes this section from doc/lab/guests, where each round has a file; `scripts/lab list`
 says which are missing."""
-LOST = """\
-The files of rows with *lost* are gone: their figures are those that this page had, until they are measured again. Those
-*before e23ad8cf* were measured while the lab itself was being changed."""
 
 
 def spread(values, form="{:,.0f}"):
@@ -47,8 +44,7 @@ FROM = ["rounds", "server"]
 
 def origin_of(rounds):
     """Cells under FROM: how many, and of which versions of the server."""
-    commits = ", ".join(sorted({one["commit"] for one in rounds}))
-    return [len(rounds), commits + (", lost" if "lost" in rounds[0] else "")]
+    return [len(rounds), ", ".join(sorted({one["commit"] for one in rounds}))]
 
 
 def pairs(rows, experiment):
@@ -84,10 +80,9 @@ def origin(every):
     """Which kernels, and what was measured again with the same seed."""
     whole = [one for one in every if "verdict" in one]
     said = f"Kernels: {', '.join(sorted({one['kernel'] for one in whole}, key=lambda name: (version_of(name), name)))}."
-    results = [one for one in whole if "lost" not in one]
-    again = [one["difference"] for one in results if one.get("runs", 1) > 1]
+    again = [one["difference"] for one in whole if one.get("runs", 1) > 1]
     if again:
-        said += (f" {len(again)} of {len(results)} results were measured again with the same arrivals and keys; no figure "
+        said += (f" {len(again)} of {len(whole)} results were measured again with the same arrivals and keys; no figure "
                  f"differed by more than {max(again):.2%}.")
     return said
 
@@ -120,6 +115,4 @@ def sections(folder, plots):
         parts += [f"### {title}", remark, side.render(head, lines, markdown=True)]
         parts += [f"![{title}](plots/{file})"] if file else []
         parts += [textwrap.fill(found, 108)] if found else []
-    every = read(folder)
-    lost = [LOST] if any("lost" in one for one in every) else []
-    return [INTRODUCTION, origin(every), *lost, *parts] if parts else []
+    return [INTRODUCTION, origin(read(folder)), *parts] if parts else []
