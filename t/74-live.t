@@ -52,6 +52,10 @@ subtest history => sub {
     exchange($s, "get x\r\n", "END\r\n");
     exchange($s, "set x 0 0 1\r\n1\r\n", "STORED\r\n");
     exchange($s, "get x\r\n", "VALUE x 0 1\r\n1\r\nEND\r\n");
+    exchange($s, "qos class bulk\r\n", "OK\r\n"); # whose items another owner has
+    exchange($s, "set x 0 0 1\r\n1\r\n", "STORED\r\n");
+    exchange($s, "get x\r\n", "VALUE x 0 1\r\n1\r\nEND\r\n");
+    exchange($s, "qos class auto\r\n", "OK\r\n");
     my $h = history();
     has($h, 'what it is', schema => 'memcached-qos/history', version => 1, step_seconds => 5, steps => 180,
         slo => 'off', limit_per_second => undef, tokens => undef);

@@ -22,9 +22,9 @@ recorder_count(const struct stats *st, struct timeline_counts *counts)
                                   ctr_get(&w->core.admission.slo.shed[c]);
         }
         counts->misses += ctr_get(&w->ctr.get_misses);
-        for (unsigned slab = 0; slab < STORE_CLASSES; slab++) {
+        for (unsigned slot = 0; slot < STORE_SLOTS; slot++) {
             for (unsigned list = 0; list < STORE_LISTS; list++) {
-                counts->hits += ctr_get(&w->ctr.slab[slab].get_hits[list]);
+                counts->hits += ctr_get(&w->ctr.slab[slot].get_hits[list]);
             }
         }
     }
