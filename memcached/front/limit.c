@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Limits on requests a second and on CPU time. The policy: qos/limiter.h, net/governor.h.
+ * Limits on requests a second and on CPU time. The policy: qos/limiter.h, control/governor.h.
  */
 #include <ctype.h>
 #include <inttypes.h>

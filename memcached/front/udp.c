@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Datagrams. -U is front/network.c's. The policy: net/guard.h.
+ * Datagrams. -U is front/network.c's. The policy: sock/guard.h.
  */
 #include "front/front.h"
 
