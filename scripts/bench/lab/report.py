@@ -36,7 +36,8 @@ a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on
 |---|---|
 | reproduced, not reproduced | the row's criterion, which is about the shape, holds or does not |
 | INVALID | a point that the criterion needs has no valid run: the gates of doc/benchmarks.md refused it. A client that \
-was short of CPU makes latencies longer, so such a run may show that one is low enough, and nothing else |
+was short of CPU makes latencies longer: when all was served, such a run may show that one is low enough, and what a batch \
+job did beside it |
 | not applicable | the machine lacks what the row says. Without a CPU for the client alone, it is the client, at real-time priority, that makes the tails of the thread with which it shares one |
 | not run | there are no results, or there is no experiment yet |
 
@@ -47,6 +48,12 @@ sort-l2; fitting walk-half-l3, triad-l3 and join-half-l3; streaming walk-4-l3, t
 work of each beside a walker through the L3 cache: each insensitive one must keep it, one that is fitting or streaming
 must not; friendly ones are recorded. Five antagonists of stress-ng and the stages traced by bpftrace are
 measured where these programs are installed (`scripts/deps --lab`); `scripts/lab run` says so where they are not.
+
+In doc/lab/host.jsonl round 1 is that of all points. Further rounds were measured after its verdicts were seen, of some rows and not
+of all, which favours what they had to show. By round 1 alone *D Table 2, E Table 1*, *E Fig 2* and *D Table 6, E Table 3* were
+not reproduced, and *004 decomposition* INVALID. The rule for a client short of CPU is of that time, too: without it
+*D Fig 5, 6*, *E Table 2* and *E Fig 6, 9* are INVALID. Of *D Table 3* the rate alone has five rounds, the others three or
+one, measured at other times, so that losses are within the drift of the machine.
 """
 
 
