@@ -24,7 +24,7 @@ static void
 look_quota(const struct host *h, struct doctor_finding *f)
 {
     unsigned threads = h->conf.threads;
-    unsigned milli = cgroup_quota_milli_of(h->conf.root, h->process);
+    unsigned milli = cgroup_quota_milli(h->conf.root, h->process);
     finding_value(f, "%u", threads * PERCENT);
     if (milli == 0) {
         finding_set(f, DOCTOR_GOOD, "no quota of CPU time");

@@ -40,7 +40,7 @@ static void
 look_limit(const struct host *h, struct doctor_finding *f)
 {
     uint64_t need = need_of(&h->conf);
-    uint64_t limit = cgroup_memory_bytes_of(h->conf.root, h->process);
+    uint64_t limit = cgroup_memory_bytes(h->conf.root, h->process);
     finding_value(f, "%llu", MB(need) + 1);
     if (limit == 0) {
         finding_set(f, DOCTOR_GOOD, "the control group sets no limit");

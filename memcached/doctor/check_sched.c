@@ -13,7 +13,7 @@
 static const char *
 is_grouped(const struct host *h)
 {
-    return cgroup_is_grouped_of(h->conf.root, h->process)
+    return cgroup_is_grouped(h->conf.root, h->process)
                ? "the server is in a control group for CPU time"
                : NULL;
 }
@@ -128,7 +128,7 @@ look_rt_budget(const struct host *h, struct doctor_finding *f)
     char path[CGROUP_PATH_MAX];
     if (!h->conf.is_realtime) {
         finding_set(f, DOCTOR_GOOD, "no worker is to have a real-time priority");
-    } else if (cgroup_lacks_rt_budget_of(h->conf.root, h->process, path, sizeof path)) {
+    } else if (cgroup_lacks_rt_budget(h->conf.root, h->process, path, sizeof path)) {
         finding_set(f, DOCTOR_BAD, "0 in %.200s", path + strlen(h->conf.root));
     } else {
         finding_set(f, DOCTOR_GOOD, "the control group sets no limit of its own");

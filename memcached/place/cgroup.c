@@ -10,7 +10,6 @@
 
 #define TEXT_LEN 256
 #define MILLI 1000
-#define SELF "self"
 #define V1_NO_LIMIT (UINT64_C(1) << 62) /* and above: all pages that a long can count */
 
 /* A directory of a hierarchy: where it is mounted, and the process's group beneath. */
@@ -200,32 +199,20 @@ tightest(const char *root, const char *process, const char *controller,
 }
 
 unsigned
-cgroup_quota_milli_of(const char *root, const char *process)
+cgroup_quota_milli(const char *root, const char *process)
 {
     return (unsigned)tightest(root, process, "cpu", quota_here);
 }
 
-unsigned
-cgroup_quota_milli(const char *root)
-{
-    return cgroup_quota_milli_of(root, SELF);
-}
-
 uint64_t
-cgroup_memory_bytes_of(const char *root, const char *process)
+cgroup_memory_bytes(const char *root, const char *process)
 {
     return tightest(root, process, "memory", memory_here);
 }
 
-uint64_t
-cgroup_memory_bytes(const char *root)
-{
-    return cgroup_memory_bytes_of(root, SELF);
-}
-
 /* Version 2 makes groups for CPU time only where the controller is on. */
 bool
-cgroup_is_grouped_of(const char *root, const char *process)
+cgroup_is_grouped(const char *root, const char *process)
 {
     struct group g;
     char text[TEXT_LEN];
@@ -241,14 +228,7 @@ cgroup_is_grouped_of(const char *root, const char *process)
 }
 
 bool
-cgroup_is_grouped(const char *root)
-{
-    return cgroup_is_grouped_of(root, SELF);
-}
-
-bool
-cgroup_lacks_rt_budget_of(const char *root, const char *process, char *file,
-                          size_t file_len)
+cgroup_lacks_rt_budget(const char *root, const char *process, char *file, size_t file_len)
 {
     struct group g;
     char text[TEXT_LEN];
@@ -258,10 +238,4 @@ cgroup_lacks_rt_budget_of(const char *root, const char *process, char *file,
     }
     snprintf(file, file_len, "%s/cpu.rt_runtime_us", g.dir);
     return true;
-}
-
-bool
-cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len)
-{
-    return cgroup_lacks_rt_budget_of(root, SELF, file, file_len);
 }

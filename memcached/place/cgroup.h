@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What the control groups of this process say about its CPU time: the quota, in version 1
+ * What the control groups of a process say about its CPU time: the quota, in version 1
  * (cpu.cfs_quota_us) and 2 (cpu.max), here and in all groups above, and the real-time budget;
  * and about its memory: the limit (memory.limit_in_bytes, memory.max), here and above.
  * The cpuset needs no reading: the kernel cuts every affinity mask to it.
@@ -17,23 +17,19 @@
 #include "base/must.h"
 
 #define CGROUP_PATH_MAX 4096
+#define CGROUP_SELF "self" /* this process; of another one its folder in /proc */
 
 /* The tightest quota in thousandths of a CPU, rounded up; 0: none. */
-unsigned cgroup_quota_milli(const char *root);
-/* The same of another process: its folder in /proc. So with those that end in _of below. */
-unsigned cgroup_quota_milli_of(const char *root, const char *process);
+unsigned cgroup_quota_milli(const char *root, const char *process);
 
 /* The tightest limit on memory; 0: none. */
-uint64_t cgroup_memory_bytes(const char *root);
-uint64_t cgroup_memory_bytes_of(const char *root, const char *process);
+uint64_t cgroup_memory_bytes(const char *root, const char *process);
 
 /* True when the process is in a group of its own for CPU time, so that autogroups do not
  * apply. */
-bool cgroup_is_grouped(const char *root);
-bool cgroup_is_grouped_of(const char *root, const char *process);
+bool cgroup_is_grouped(const char *root, const char *process);
 
 /* True, with its path in `file`, when the group has a real-time budget and it is 0: the kernel
  * then refuses SCHED_FIFO and SCHED_RR (CONFIG_RT_GROUP_SCHED). */
-bool cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len);
-bool cgroup_lacks_rt_budget_of(const char *root, const char *process, char *file,
-                               size_t file_len);
+bool cgroup_lacks_rt_budget(const char *root, const char *process, char *file,
+                            size_t file_len);

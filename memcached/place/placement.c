@@ -15,7 +15,7 @@
 static void
 warn_about_quota(unsigned threads)
 {
-    unsigned quota = cgroup_quota_milli("");
+    unsigned quota = cgroup_quota_milli("", CGROUP_SELF);
     if (quota > 0 && threads > (quota + 999) / 1000) {
         log_write(LOG_WARNING,
                   "memcached: warning: %u workers share a CPU quota of %u.%02u CPUs and "
@@ -28,7 +28,7 @@ warn_about_quota(unsigned threads)
 static void
 warn_about_memory(uint64_t items_mb)
 {
-    uint64_t limit = cgroup_memory_bytes("");
+    uint64_t limit = cgroup_memory_bytes("", CGROUP_SELF);
     if (limit > 0 && items_mb >= limit / MEGABYTE) {
         log_write(LOG_WARNING,
                   "memcached: warning: -m %" PRIu64 " does not fit into the control "
@@ -205,7 +205,7 @@ placement_print(const struct placement_conf *conf)
     struct placement p;
     placement_init(&p, conf);
     bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
-    unsigned quota = cgroup_quota_milli("");
+    unsigned quota = cgroup_quota_milli("", CGROUP_SELF);
     if (has_plan) {
         pin_describe(&p.pinner.plan, stdout);
         if (quota > 0) {

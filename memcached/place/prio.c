@@ -327,7 +327,7 @@ prio_explain(const struct prio_spec *spec, int error, const char *root, char *te
                  "--sched=%s: the kernel ignores it; slices need Linux 6.12 or later",
                  prio_name(spec));
     } else if (error == EPERM && prio_is_realtime(spec) &&
-               cgroup_lacks_rt_budget(root, file, sizeof file)) {
+               cgroup_lacks_rt_budget(root, CGROUP_SELF, file, sizeof file)) {
         snprintf(
             text, len,
             "--sched=%s: refused, because the control group has no real-time budget; "
@@ -369,7 +369,8 @@ write_autogroup(int nice)
 int
 prio_lift_autogroup(const struct prio_spec *spec)
 {
-    if (spec->policy != PRIO_OTHER || !has_autogroups() || cgroup_is_grouped("")) {
+    if (spec->policy != PRIO_OTHER || !has_autogroups() ||
+        cgroup_is_grouped("", CGROUP_SELF)) {
         return 0;
     }
     /* A process that has changed its user does not own its files in /proc, unless it may
@@ -396,7 +397,7 @@ prio_autogroup(char *text, size_t len)
         snprintf(text, len, "off");
         return;
     }
-    if (cgroup_is_grouped("")) {
+    if (cgroup_is_grouped("", CGROUP_SELF)) {
         snprintf(text, len, "cgroup");
         return;
     }

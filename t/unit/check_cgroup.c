@@ -176,7 +176,7 @@ put_groups(const char *cgroup, const char *mounts, const struct file *files)
 TEST_LOOP(memory_limits_are_read, ROWS(memories))
 {
     put_groups(memories[_i].cgroup, memories[_i].mounts, memories[_i].files);
-    uint64_t bytes = cgroup_memory_bytes(root);
+    uint64_t bytes = cgroup_memory_bytes(root, CGROUP_SELF);
     remove_root();
     ck_assert_msg(bytes == memories[_i].bytes, "%s: %ju", memories[_i].name,
                   (uintmax_t)bytes);
@@ -186,9 +186,9 @@ TEST_LOOP(groups_are_read, ROWS(trees))
 {
     char file[CGROUP_PATH_MAX];
     put_groups(trees[_i].cgroup, trees[_i].mounts, trees[_i].files);
-    unsigned quota = cgroup_quota_milli(root);
-    bool is_grouped = cgroup_is_grouped(root);
-    bool lacks_rt = cgroup_lacks_rt_budget(root, file, sizeof file);
+    unsigned quota = cgroup_quota_milli(root, CGROUP_SELF);
+    bool is_grouped = cgroup_is_grouped(root, CGROUP_SELF);
+    bool lacks_rt = cgroup_lacks_rt_budget(root, CGROUP_SELF, file, sizeof file);
     remove_root();
     ck_assert_msg(quota == trees[_i].quota_milli, "%s: quota %u", trees[_i].name, quota);
     ck_assert_msg(is_grouped == trees[_i].is_grouped, "%s: grouped", trees[_i].name);
