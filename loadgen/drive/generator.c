@@ -25,8 +25,9 @@ generator_init(struct generator *g, const struct generator_conf *conf)
     g->servers = alloc_zeroed(w->keys_max, sizeof *g->servers);
     g->is_plain = c->mix.count == 1 && c->mix.rows[0].verb == MIX_GET &&
                   w->getcount == 1 && !w->has_odds && (c->verify <= 0 || c->verify >= 1);
-    g->plain = (struct request){
+    g->drawn = (struct request){
         .verb = CODEC_GET, .keys = g->keys, .count = 1, .is_verified = c->verify >= 1};
+    g->given = g->drawn.count;
 }
 
 void
@@ -145,15 +146,14 @@ choose_verified(struct generator *g)
 }
 
 static void
-draw(struct generator *g, struct request *request)
+draw(struct generator *g)
 {
     if (likely(g->is_plain)) {
-        *request = g->plain;
         g->keys[0] = workload_slide(g->w, choose_key(g), g->drift);
         return;
     }
     enum mix_verb verb = choose_verb(g);
-    *request = (struct request){
+    g->drawn = (struct request){
         .verb = request_of_mix[verb].verb,
         .keys = g->keys,
         .count = choose_keys(g, verb),
@@ -196,7 +196,7 @@ generator_server(struct generator *g)
         return 0;
     }
     if (g->given == g->drawn.count) {
-        draw(g, &g->drawn);
+        draw(g);
         group_keys(g, g->drawn.count);
         g->given = 0;
     }
@@ -230,13 +230,12 @@ push_part(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
 bool
 generator_push(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
 {
-    struct request request;
     if (g->shard != NULL) {
         return push_part(g, c, intended, tag);
     }
-    draw(g, &request);
-    request.intended = intended;
-    request.tag = tag;
-    lconn_push(c, g->w, &request);
+    draw(g);
+    g->drawn.intended = intended;
+    g->drawn.tag = tag;
+    lconn_push(c, g->w, &g->drawn);
     return true;
 }

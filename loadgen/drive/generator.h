@@ -27,13 +27,12 @@ struct generator {
     uint64_t once_given;         /* how many of these it has had */
     uint64_t drift;              /* records replaced since the run began */
     uint64_t *keys;              /* of the get being made */
-    bool is_plain;               /* all requests are this one, with another key: */
-    struct request plain;
-    /* Of several servers: the request being handed out. NULL, 0: none. */
+    struct request drawn;        /* the latest */
+    bool is_plain;               /* all are this one, with another key */
+    /* Of several servers, to which it is handed out; NULL: there is one. */
     const struct shard *shard;
     unsigned *servers; /* of its keys, each server's together */
-    struct request drawn;
-    unsigned given; /* how many of its keys have been handed out */
+    unsigned given;    /* how many of its keys have been handed out */
 };
 
 struct generator_conf {

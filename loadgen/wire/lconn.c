@@ -184,12 +184,10 @@ drop_oldest(struct lconn *c)
     }
     c->head = slot(c, 1);
     c->count--;
-    if (c->fresh > c->count) {
+    if (unlikely(c->fresh > c->count)) {
         c->fresh = c->count;
     }
-    if (c->issued > c->count - c->fresh) {
-        c->issued = c->count - c->fresh;
-    }
+    c->issued = 0; /* it was one of them, or they are not asked for any more */
     reply_forget(&c->reply);
 }
 
@@ -252,12 +250,13 @@ lconn_output(const struct lconn *c, const char **bytes)
     return len;
 }
 
-void
+bool
 lconn_sent(struct lconn *c, size_t bytes, nsec_t now)
 {
     must(bytes <= c->out_len - c->out_sent);
     c->out_sent += bytes;
     stamp(c, now);
+    return c->out_sent < c->out_len;
 }
 
 void

@@ -121,12 +121,12 @@ void lconn_begin_flush(struct lconn *c);
 /* What is to be sent next; 0 bytes when there is nothing. Valid until the next call. */
 size_t lconn_output(const struct lconn *c, const char **bytes);
 /* `bytes` of it were given to the kernel: requests of which that was the last byte are
- * stamped with `now`. */
-void lconn_sent(struct lconn *c, size_t bytes, nsec_t now);
+ * stamped with `now`. Returns whether more is to be sent. */
+bool lconn_sent(struct lconn *c, size_t bytes, nsec_t now);
 /* Nothing more is sent for now: the socket takes no more (since `blocked_at`), or 0. */
 void lconn_end_flush(struct lconn *c, nsec_t blocked_at);
 
-/* The i-th of the `issued` requests. */
+/* The i-th of the `issued` requests, until one is over. */
 struct request_op *lconn_issued_op(struct lconn *c, unsigned i);
 /* The oldest request, NULL when there is none. */
 const struct request_op *lconn_oldest(const struct lconn *c);

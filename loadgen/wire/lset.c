@@ -278,14 +278,14 @@ bool
 lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent)
 {
     const char *bytes;
-    size_t len, n;
+    size_t n, len = lconn_output(c, &bytes);
     enum link_io io = LINK_OK;
     *sent = 0;
     lconn_begin_flush(c);
-    while (io == LINK_OK && (len = lconn_output(c, &bytes)) > 0) {
+    while (io == LINK_OK && len > 0) {
         io = s->conf.engine->send(&c->link, bytes, len, &n);
-        lconn_sent(c, n, now);
         *sent += n;
+        len = lconn_sent(c, n, now) ? lconn_output(c, &bytes) : 0;
     }
     lconn_end_flush(c, io == LINK_AGAIN ? now : 0);
     bool is_blocked = io == LINK_AGAIN && c->link.wants_write;
