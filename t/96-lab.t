@@ -61,12 +61,12 @@ END
 }
 
 # Of a row that uses both points, with these runs.
-sub rounds_of($first, $second) {
+sub of_points($first, $second, $what) {
     my $run = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
                 . "from lab.rows import Points\nfrom qos.runner import Run\npoints = Points({'a': $first, 'b': $second}, None)\n"
-                . "points.of('a'), points.of('b')\nprint(points.rounds)", "$FindBin::Bin/../scripts/bench"]});
-    is($run->{status}, 0, "rounds of $first, $second") or diag($run->{err});
-    return int $run->{out};
+                . "ratio = points.ratio('a', 'b', 'rate')\nprint($what)", "$FindBin::Bin/../scripts/bench"]});
+    is($run->{status}, 0, "$what of $first, $second") or diag($run->{err});
+    return 0 + $run->{out};
 }
 
 # ---- each criterion, with results that fulfil it, and with others --------------------------
@@ -203,9 +203,13 @@ is_deeply(traced(0, "stage\nloop     0.5 /  0.3   1.0 /  0.7\n", ''), [0.5, []],
 is_deeply(traced(1, '', "no map\nnothing was traced\n"), [JSON::PP::true, ['nothing was traced']], '... a tracer that fails makes the run invalid');
 
 # Of two rounds of each point, one with a point that is invalid.
-is(rounds_of('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]'), 1,
+is(of_points('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]', 'points.rounds'), 1,
     'the rounds of a row are the valid ones of the point that has the fewest');
-is(rounds_of('[Run({"rate": 1}, ["steal"])]', '[Run({"rate": 1}, [])]'), 0, '... none');
+is(of_points('[Run({"rate": 1}, ["steal"])]', '[Run({"rate": 1}, [])]', 'points.rounds'), 0, '... none');
+is(of_points('[Run({"rate": 12}, [], 1), Run({"rate": 30}, [], 2), Run({"rate": 80}, [], 3)]',
+        '[Run({"rate": 10}, [], 2), Run({"rate": 80}, ["steal"], 3), Run({"rate": 6}, [], 1)]', 'ratio'), 2.5,
+    'a ratio is that of runs of the same round');
+is(of_points('[Run({"rate": 12}, [], 1)]', '[Run({"rate": 4}, [], 2)]', 'ratio'), 3, '... where there is one');
 
 # ---- documents ----------------------------------------------------------------------------
 
@@ -228,6 +232,12 @@ lab('report', '--results', $packed, '--markdown', $again);
 is(read_file($again), read_file($table), '... which is reported as the folder is');
 like(lab('report', '--results', $table)->{err}, qr/\Q$table\E is no file of scripts\/lab report --pack/, '... and no other file');
 like(lab('run', '--results', $packed)->{err}, qr/\Q$packed\E is a file: give a folder$/m, '... nor is it measured into') if !$one_cpu;
+my $differing = results('kernel', ours => {system => 0.8, softirq => 0.3});
+written("$differing/kernel/ours/2.1.json", {values => {system => 0.5, softirq => 0.3}, faults => [], machine => 'made up', kernel => '1.0',
+        commit => 'abc', options => {seconds => 1}});
+lab('report', '--results', $differing, '--markdown', $again);
+like(read_file($again), qr/^\| E 3\.2\.2 .*\| +2 +\| not reproduced; by round 1 alone reproduced +\|$/m,
+    'a round that shows something else is told');
 {
     my $said = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench"]});
 import sys
@@ -288,6 +298,20 @@ SKIP: {
     like($run->{err}, qr/^everything is measured$/m, 'what is valid is not');
     like($run->{err}, qr/^scripts\/lab report --quick --results \Q$first\E says what it shows$/m, '... and what comes next is told');
     ok(!-e "$first/kernel/ours/1.3.json", '... nothing is added');
+
+    # The rounds of another time count, where they are of this machine.
+    my ($others, $more) = map { scratch_dir() . "/$_" } qw(others.jsonl more);
+    my $other = results('kernel', ours => {});
+    written("$other/kernel/ours/1.1.json", {%$again, faults => []});
+    lab('report', '--results', $other, '--pack', $others);
+    $run = lab('run', 'kernel', '--point', 'ours', '--rounds', 2, '--add-to', $others, @options, $more);
+    is($run->{status}, 0, 'rounds are added to packed results') or diag($run->{err});
+    is(decode_json(read_file("$more/kernel/ours/1.1.json"))->{values}{rate}, 0 + sprintf('%.6g', $again->{values}{rate}), '... which are kept');
+    ok(-e "$more/kernel/ours/2.1.json", '... one more is measured');
+    ok(!-e "$more/kernel/ours/1.2.json", '... and none again');
+    write_file($others, read_file($others) =~ s/"machine": "/$&another /gr);
+    $run = lab('run', 'kernel', '--add-to', $others, @options, "$more-of-another");
+    like($run->{err}, qr/\Q$others\E has results with machine another .*, not .*: leave out --add-to$/m, '... not to those of another machine');
 
     # Ended while it measures, for longer than this test may take: its servers end, and it says how to go on.
     my $pid = open my $said, '-|', 'sh', '-c', 'exec "$0" "$@" 2>&1', 'python3', $lab, 'run', 'kernel', @options, scratch_dir() . '/ended',

@@ -49,11 +49,11 @@ work of each beside a walker through the L3 cache: each insensitive one must kee
 must not; friendly ones are recorded. Five antagonists of stress-ng and the stages traced by bpftrace are
 measured where these programs are installed (`scripts/deps --lab`); `scripts/lab run` says so where they are not.
 
-In doc/lab/host.jsonl round 1 is that of all points. Further rounds were measured after its verdicts were seen, of some rows and not
-of all, which favours what they had to show. By round 1 alone *D Table 2, E Table 1*, *E Fig 2* and *D Table 6, E Table 3* were
-not reproduced, and *004 decomposition* INVALID. The rule for a client short of CPU is of that time, too: without it
-*D Fig 5, 6*, *E Table 2* and *E Fig 6, 9* are INVALID. Of *D Table 3* the rate alone has five rounds, the others three or
-one, measured at other times, so that losses are within the drift of the machine.
+doc/lab/host.jsonl has two rounds of all points, of different days and virtual machines of the same kind. Rates are parts of
+the first round's peak in both. A ratio is the median of those of each round, as the speed differs from day to day. Where
+one round alone gives another verdict, the table says so. The rule for a client short of CPU was made after
+the first round was seen: without it *D Fig 5, 6*, *E Table 2* and *E Fig 6, 9* are INVALID. `scripts/lab run --rounds 3
+--seconds 3 --add-to doc/lab/host.jsonl` adds a round on a machine of that kind.
 """
 
 
@@ -85,8 +85,11 @@ class Judged:
     def __init__(self, group, row, points):
         self.group, self.row = group, row
         self.result = rows.judge(row, points)
+        alone = {turn: rows.judge(row, points.alone(turn)).verdict for turn in points.turns()}
+        self.differing = [f"by round {turn} alone {verdict}" for turn, verdict in alone.items()
+                          if verdict in rows.CLAIMS and self.result.verdict in rows.CLAIMS and verdict != self.result.verdict]
         self.plots = []
-        if row.plots and self.result.verdict in (rows.REPRODUCED, rows.NOT_REPRODUCED, rows.INVALID):
+        if row.plots and self.result.verdict in (*rows.CLAIMS, rows.INVALID):
             self.plots = list(drawable(row.plots(points)))
 
     def reasons(self):
@@ -98,11 +101,10 @@ class Judged:
     @property
     def headline(self):
         """That of invalid runs is no claim."""
-        is_claim = self.result.verdict in (rows.REPRODUCED, rows.NOT_REPRODUCED)
-        return self.result.headline if is_claim else ""
+        return self.result.headline if self.result.verdict in rows.CLAIMS else ""
 
     def cells(self):
-        said = self.reasons()
+        said = "; ".join(filter(None, [self.reasons(), *self.differing]))
         return [self.row.label, self.row.title, self.row.paper, self.headline, str(self.result.rounds or ""),
                 self.result.verdict + (f": {said}" if said else "")]
 
@@ -163,7 +165,7 @@ def short(one):
     """Cells of the table of a document, which explains below what is not reproduced."""
     cells = one.cells()
     if one.result.verdict == rows.NOT_REPRODUCED:
-        cells[-1] = rows.NOT_REPRODUCED
+        cells[-1] = "; ".join([rows.NOT_REPRODUCED, *one.differing])
     if one.result.verdict == rows.NOT_APPLICABLE and one.row.guest:
         cells[3] = f"in a guest: *{tables.TITLE}*"
     return cells
@@ -256,6 +258,6 @@ def run(args):
                        for one in judged], f, indent=1)
             f.write("\n")
     for one in judged:
-        said = "; ".join(filter(None, [one.headline, one.reasons()]))
+        said = "; ".join(filter(None, [one.headline, one.reasons(), *one.differing]))
         print(f"{one.row.label:<22} {one.result.verdict:<15} {said}")
     print(where)

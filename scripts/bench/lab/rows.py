@@ -11,7 +11,7 @@ from qos.runner import point
 
 REPRODUCED, NOT_REPRODUCED, NOT_APPLICABLE, INVALID, NOT_RUN = (
     "reproduced", "not reproduced", "not applicable", "INVALID", "not run")
-
+CLAIMS = (REPRODUCED, NOT_REPRODUCED)
 
 # Faults of a client that had no CPU to spare.
 CLIENT_SHORT = re.compile(r"client CPU |sent .* late")
@@ -75,6 +75,13 @@ class Points:
     def __init__(self, runs, machine):
         self.runs, self.machine, self.faults, self.rounds = runs, machine, set(), None
 
+    def turns(self):
+        return sorted({run.turn for runs in self.runs.values() for run in runs})
+
+    def alone(self, turn):
+        """Those of one round."""
+        return Points({name: [run for run in runs if run.turn == turn] for name, runs in self.runs.items()}, self.machine)
+
     def of(self, name, is_good=is_valid):
         """The rounds that are good, or all."""
         runs = self.runs.get(name)
@@ -99,7 +106,12 @@ class Points:
         return self(name, value, is_bound)
 
     def ratio(self, name, base, value):
-        return over(self(name, value), self(base, value))
+        """The median of those of each round, as the machine is not the same in all; where no round has both, that of their
+        medians."""
+        medians = over(self(name, value), self(base, value))
+        bases = {run.turn: run.values[value] for run in self.of(base)}
+        pairs = [over(run.values[value], bases[run.turn]) for run in self.of(name) if run.turn in bases]
+        return side.median(pairs) if pairs else medians
 
     def has(self, *names):
         return all(self.runs.get(name) for name in names)

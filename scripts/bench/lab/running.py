@@ -34,7 +34,26 @@ def arguments(parser):
                         help="of the groups only this point; may be repeated")
     parser.add_argument("--build", default=os.path.join(side.TOP, "build"), metavar="FOLDER",
                         help="of the server and mcload (build)")
+    parser.add_argument("--add-to", metavar="FILE",
+                        help="results that scripts/lab report --pack wrote, of this machine and these options, to which rounds are added")
     common.add_folder(parser)
+
+
+def add_to(kept, path, settings):
+    """What another folder had counts as measured in this one."""
+    if not os.path.isfile(path):
+        side.fail(f"{path}: no such file")
+    for stored in store.unpacked(path):
+        of = {**stored, **stored["options"]}
+        check(path, {name: of.get(name) for name in settings}, settings, "leave out --add-to")
+        kept.write(stored)
+
+
+def check(path, before, settings, remedy):
+    changed = [name for name in settings if settings[name] != before.get(name)]
+    if changed:
+        name = changed[0]
+        side.fail(f"{path} has results with {name} {before.get(name)}, not {settings[name]}: {remedy}")
 
 
 def settings_of(folder, settings):
@@ -43,12 +62,7 @@ def settings_of(folder, settings):
     os.makedirs(folder, exist_ok=True)
     if os.path.exists(path):
         with open(path) as f:
-            before = json.load(f)
-        changed = [name for name in settings if settings[name] != before.get(name)]
-        if changed:
-            name = changed[0]
-            side.fail(f"{folder} has results with {name} {before.get(name)}, not {settings[name]}: "
-                      "give another --results, or remove it")
+            check(folder, json.load(f), settings, "give another --results, or remove it")
         return
     with open(path, "w") as f:
         json.dump(settings, f, indent=1)
@@ -71,7 +85,10 @@ def run(args):
         lab = Lab(bench, args, machine, store.Store(folder), shared)
         options = {"seconds": lab.seconds, "quick": args.quick, "server_cpu": side.SERVER_CPU}
         facts = machine.facts()
-        settings_of(folder, {"machine": facts["machine"], "kernel": facts["kernel"], **options})
+        settings = {"machine": facts["machine"], "kernel": facts["kernel"], **options}
+        settings_of(folder, settings)
+        if args.add_to:
+            add_to(lab.store, args.add_to, settings)
         lab.store.facts = {**facts, "commit": store.commit(), "options": {**options, "rounds": lab.rounds}}
         # The servers' CPU is theirs alone.
         os.sched_setaffinity(0, {side.CLIENT_CPU})

@@ -58,18 +58,22 @@ class Store:
         self.folder = folder
         self.facts = facts or {}
 
-    def put(self, group, point, turn, run, seconds):
-        folder = os.path.join(self.folder, group, point)
+    def write(self, stored):
+        """Nothing where that attempt is there."""
+        folder = os.path.join(self.folder, stored["group"], stored["point"])
+        path = os.path.join(folder, f"{stored['round']}.{stored['attempt']}.json")
+        if os.path.exists(path):
+            return
         os.makedirs(folder, exist_ok=True)
-        attempt = len(glob.glob(os.path.join(folder, f"{turn}.*.json"))) + 1
-        path = os.path.join(folder, f"{turn}.{attempt}.json")
         with open(path + ".new", "w") as f:
-            json.dump({"group": group, "point": point, "round": turn, "attempt": attempt,
-                       "took_seconds": round(seconds, 1), "faults": run.faults,
-                       "values": {name: finite(value) for name, value in run.values.items()},
-                       **self.facts}, f, indent=1)
+            json.dump({**stored, "values": {name: finite(value) for name, value in stored["values"].items()}}, f, indent=1)
             f.write("\n")
         os.rename(path + ".new", path)
+
+    def put(self, group, point, turn, run, seconds):
+        attempt = len(glob.glob(os.path.join(self.folder, group, point, f"{turn}.*.json"))) + 1
+        self.write({"group": group, "point": point, "round": turn, "attempt": attempt, "took_seconds": round(seconds, 1),
+                    "faults": run.faults, "values": run.values, **self.facts})
 
     def pack(self, path, groups):
         """All results in one file, a line each; facts, which many share, stand before them."""
@@ -107,7 +111,7 @@ class Store:
         """{point: [a Run of each round]}: of several attempts the last, or the one that is valid."""
         latest = {}
         for point, turn, _, stored in self.read(group):
-            latest[point, turn] = Run(stored["values"], stored["faults"])
+            latest[point, turn] = Run(stored["values"], stored["faults"], turn)
         runs = {}
         for (point, _), run in latest.items():
             runs.setdefault(point, []).append(run)

@@ -38,9 +38,10 @@ FIFO_POLICY = 1
 
 @dataclass
 class Run:
-    """Results of one measurement and what speaks against it."""
+    """Results of one measurement and what speaks against it. turn: the round, where that counts."""
     values: dict
     faults: list = field(default_factory=list)
+    turn: int = 1
 
 
 class Watch:

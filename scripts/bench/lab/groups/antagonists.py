@@ -125,7 +125,7 @@ def multi(points):
 
 def knee(points):
     ratio, lost = points.ratio("walker-30", "plain-30", "p95"), drop(points, "l3-lg")
-    return cap(points) + f"p95 {ratio:.2f}x at 30 %, QoS rate -{lost:.0%}", {
+    return cap(points) + f"p95 {ratio:.2f}x at 30 %, QoS rate {-lost:+.0%}", {
         f"p95 is within {SAME}x at 30 % of the peak": ratio < SAME, "the knee moves to the left": lost > 0}
 
 
@@ -147,7 +147,8 @@ ROWS = [
     Row("D Table 3 SC", "antagonists on the core's other thread", "-26 to -52 %",
         f"a shared core costs >= {CORE:.0%}, a shared L2 more", core, needs=("smt",)),
     Row("E Fig 2", "L3 walker against load", "no effect at 30 %, the knee moves", f"p95 < {SAME}x alone at 30 % of the peak, the "
-        "rate within the goal falls", knee, knee_plots, ("cpus",)),
+        "rate within the goal falls", knee, knee_plots, ("cpus",),
+        "The walker on the other CPU does not reach the server's cache: *D Table 5*."),
     Row("D Table 4", "L3, memory, network", "L3 -34/-43/-55, memory -13, network 0",
         "the larger L3 antagonist costs more, memory something, the network little", multi, needs=("cpus", "client")),
 ]

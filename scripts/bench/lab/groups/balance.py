@@ -3,7 +3,7 @@
 """Imbalance between threads: one thread more than CPUs, pinned and unpinned ones. The client has
 a CPU at real-time priority, which one of the servers' threads shares; so it takes three."""
 
-from ..rows import Point, Row, over
+from ..rows import Point, Row
 from ..work import SEVERAL
 
 LOADS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -45,7 +45,7 @@ def loads(points):
 
 
 def one_more(points):
-    ratios = {load: {value: over(points(name_of("more", load), value), points(name_of("unpinned", load), value))
+    ratios = {load: {value: points.ratio(name_of("more", load), name_of("unpinned", load), value)
                      for value in ("p95", "p50")} for load in loads(points) if load <= SPIKE_BY}
     spikes = [load for load, ratio in ratios.items() if ratio["p95"] >= SPIKE]
     first = min(spikes, default=None)

@@ -115,7 +115,7 @@ def times(ratio):
 def switching(points):
     loads = [load for load in LOADS if points.has(f"none-{load * 100:.0f}")]
     points.of("none-50")
-    worst = {mode: max(over(points(f"six-{mode}-{load * 100:.0f}", "p95"), points(f"none-{load * 100:.0f}", "p95"))
+    worst = {mode: max(points.ratio(f"six-{mode}-{load * 100:.0f}", f"none-{load * 100:.0f}", "p95")
                        for load in loads if load <= 0.8) for mode in MODES}
     return f"beside {SEVERAL_JOBS} jobs, p95 in times alone: " + ", ".join(
         f"{mode} {times(ratio)}" for mode, ratio in worst.items()), {

@@ -51,8 +51,7 @@ def plots(points):
 
 
 def others(points):
-    base = points("ours-16", "rate")
-    ratios = {title: over(base, points(f"{name}-16", "rate"))
+    ratios = {title: points.ratio("ours-16", f"{name}-16", "rate")
               for name, title in SERVERS.items() if name != "ours" and points.has(f"{name}-16")}
     points.of("nginx-16")
     return ", ".join(f"{ratio:.2f}x {title}" for title, ratio in ratios.items()), {

@@ -77,7 +77,7 @@ def scaling_plots(points):
 
 
 def versions(points):
-    ratios = {threads: over(points(f"ours-{threads}", "rate"), points(f"theirs-{threads}", "rate"))
+    ratios = {threads: points.ratio(f"ours-{threads}", f"theirs-{threads}", "rate")
               for threads in (1, 2)}
     return ("ours / Debian's: " + ", ".join(f"{ratio:.2f}x with {threads}" for threads, ratio in ratios.items()),
             {"this server does no less than Debian's": min(ratios.values()) >= 1})
@@ -123,19 +123,21 @@ ROWS = [
     Row("D Fig 1", "threads of one process", "1-24 threads: flat at 8, 250K",
         f"2 threads on 2 CPUs >= {SCALES}x one on one, the client included; beyond the CPUs the peak stays flat and the QoS rate falls",
         scaling, scaling_plots, ("cpus",),
-        "Two threads and their client share two CPUs. A request then takes 1.1 to 1.4 times the CPU time, of both together, "
-        "that it takes where server and client have one CPU: each reply wakes a thread on another CPU, which takes an "
-        "interrupt from one virtual CPU to another, and the client, at real-time priority, takes its CPU from the "
-        "thread that works there. Rounds of one point differ by up to a third (62,000 and 83,000 with 3 threads), so that "
-        "85 % of the best cannot be told from all of it."),
+        "Two threads and their client share two CPUs. A request then takes 1.2 to 1.4 times the CPU time, of both together, "
+        "that it takes where server and client have one CPU. The kernel counts (/proc/stat, /proc/interrupts) 1.14 context "
+        "switches a request and 0.14 interrupts from the other CPU, and with one CPU 0.97 and none. With a CPU for the server "
+        "and one for the client it counts 0.42 and 0.07, and 1.67x the rate: the thread that has to share the client's "
+        "CPU makes the difference. Runs of one point differ by up to a third (83,000 and 63,000 with 3 threads), so that "
+        "in each round alone the peak was not flat."),
     Row("SF Fig 2, 3", "threads, versions", "throughput grows with threads, the newer version does more",
         "this server does no less than Debian's with 1 and 2 threads", versions, versions_plots,
         ("cpus", "memcached")),
     Row("D Table 1", "layouts", "18 layouts; time-shared and unpinned far below in QoS",
         "2 threads on 1 CPU lose more QoS than peak (the planner's sets are tested in t/50-pin.t)",
         timesharing, needs=("cpus",), why="A thread that has slept goes before one that has not, so that two share a CPU well "
-        "as long as both sleep now and then; at the QoS rate they mostly do (86 % in place of less than 80). With all of the CPU "
-        "used p95 is 4.2 ms, and 0.5 with one thread: each waits for the end of the other's slice."),
+        "as long as both sleep now and then. Their QoS rate was 101 and 140 % of that of one thread, which also says by how much "
+        "the machine's speed differs within a round. With all of the CPU used p95 was 4.2 ms in the first round, as when each "
+        "waits for the end of the other's slice, and 0.3 in the second; with one thread it was 0.5 in both."),
     Row("003 Fig 3-5", "threads, latency and CPU", "best at the number of cores; 450K",
         "p99 is lowest with as many threads as CPUs, the kernel's share grows beyond", latency,
         latency_plots, ("cpus", "client")),

@@ -8,7 +8,7 @@ import time
 import side_by_side as side
 from qos.scheduling import BUSY_MS, PERIOD_MS
 
-from ..rows import Point, Row, over
+from ..rows import Point, Row
 from ..work import SEVERAL
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -62,7 +62,7 @@ def points(lab):
 
 
 def slowdown(points, mode, load, value="p95"):
-    return over(points(name_of(mode, "wave", load), value), points(name_of("default", "alone", load), value))
+    return points.ratio(name_of(mode, "wave", load), name_of("default", "alone", load), value)
 
 
 def square(points):
