@@ -309,6 +309,10 @@ SKIP: {
     is(decode_json(read_file("$more/kernel/ours/1.1.json"))->{values}{rate}, 0 + sprintf('%.6g', $again->{values}{rate}), '... which are kept');
     ok(-e "$more/kernel/ours/2.1.json", '... one more is measured');
     ok(!-e "$more/kernel/ours/1.2.json", '... and none again');
+    $run = lab('run', 'kernel', '--add-to', $others, @options, $first);
+    like($run->{err}, qr/1\.1\.json is of another run: give another --results$/m, '... not among other results');
+    $run = lab('run', 'kernel', '--add-to', "$others.none", @options, $more);
+    like($run->{err}, qr/\Q$others.none\E: no such file$/m, '... of a file that is there');
     write_file($others, read_file($others) =~ s/"machine": "/$&another /gr);
     $run = lab('run', 'kernel', '--add-to', $others, @options, "$more-of-another");
     like($run->{err}, qr/\Q$others\E has results with machine another .*, not .*: leave out --add-to$/m, '... not to those of another machine');

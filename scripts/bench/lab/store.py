@@ -59,10 +59,13 @@ class Store:
         self.facts = facts or {}
 
     def write(self, stored):
-        """Nothing where that attempt is there."""
+        """An attempt, once; it may be there already, the same."""
         folder = os.path.join(self.folder, stored["group"], stored["point"])
         path = os.path.join(folder, f"{stored['round']}.{stored['attempt']}.json")
         if os.path.exists(path):
+            with open(path) as f:
+                if json.load(f)["values"] != {name: finite(value) for name, value in stored["values"].items()}:
+                    side.fail(f"{path} is of another run: give another --results")
             return
         os.makedirs(folder, exist_ok=True)
         with open(path + ".new", "w") as f:

@@ -149,7 +149,7 @@ ROWS = [
     Row("E Fig 2", "L3 walker against load", "no effect at 30 %, the knee moves", f"p95 < {SAME}x alone at 30 % of the peak, the "
         "rate within the goal falls", knee, knee_plots, ("cpus",),
         "The walker on the other CPU does not reach the server's cache: *D Table 5*. The QoS rate was 14 % higher beside it in the "
-        "first round and 8 % lower in the second, by which runs differ here anyway."),
+        "first round and 8 % lower in the second; runs of the same point differ by as much."),
     Row("D Table 4", "L3, memory, network", "L3 -34/-43/-55, memory -13, network 0",
         "the larger L3 antagonist costs more, memory something, the network little", multi, needs=("cpus", "client")),
 ]

@@ -103,7 +103,7 @@ def classes(points):
         least[jobs[name][0]] = min(share, least.get(jobs[name][0], share))
     return "kept at least: " + ", ".join(f"{kind} {share:.0%}" for kind, share in least.items()), {
         **{f"{name} is insensitive": kept[name] >= 1 - INSENSITIVE for name in still},
-        "a fitting or streaming one is not": min(others) < 1 - INSENSITIVE}
+        f"a fitting or streaming job loses more than {INSENSITIVE:.0%}": min(others) < 1 - INSENSITIVE}
 
 
 ROWS = [
