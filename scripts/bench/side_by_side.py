@@ -95,6 +95,15 @@ def cpu_time_of(pid):
     return sum(used for used, _ in schedstats_of(pid))
 
 
+def preemptions_of(pid):
+    """How often its threads had to leave a CPU that they wanted to keep."""
+    found = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status") as f:
+            found += next(int(line.split()[1]) for line in f if line.startswith("nonvoluntary_ctxt_switches"))
+    return found
+
+
 def children_of(pid):
     """Of all its threads."""
     found = []
@@ -182,6 +191,9 @@ class Server:
         but for those in which another thread of its own had it."""
         *others, (_, waited) = sorted(schedstats_of(self.process.pid))
         return waited - sum(used for used, _ in others)
+
+    def preempted(self):
+        return preemptions_of(self.process.pid)
 
     def stop(self):
         if self.process.poll() is None:
@@ -448,6 +460,17 @@ def ticks():
             int, f.readline().split()[1:9])
     busy = user + nice + system + irq + softirq
     return (busy + idle + wait + kept) / TICK, busy / TICK, kept / TICK
+
+
+def switches():
+    """Of all CPUs so far: (context switches, interrupts of one CPU by another)."""
+    with open("/proc/stat") as f:
+        switched = next(int(line.split()[1]) for line in f if line.startswith("ctxt "))
+    with open("/proc/interrupts") as f:
+        cpus = len(f.readline().split())
+        lines = [line.split() for line in f]
+    return switched, sum(sum(map(int, numbers[:cpus])) for name, *numbers in lines
+                         if name in ("RES:", "CAL:") or name.startswith("IPI"))
 
 
 def command(port, line):

@@ -44,6 +44,9 @@ class Together:
     def waited(self):
         return max(server.waited() for server in self.servers)
 
+    def preempted(self):
+        return sum(server.preempted() for server in self.servers)
+
 
 class Lab(Runner):
     """shared: an ExitStack that is left when all that bench has started is ended."""
@@ -53,11 +56,10 @@ class Lab(Runner):
         self.machine, self.store, self.retries_of_point = machine, store, self.retries
         if not may_be_realtime():
             self.realtime = []
-        self.group, self.base_is_valid = None, True
+        self.group, self.turn, self.base_is_valid = None, None, True
         self.done = self.total = 0
         self.began = time.monotonic()
         self.shared = shared
-        self.work_alone = {}  # a second, of batch jobs
 
     @staticmethod
     def lag_max_us(result):
@@ -81,9 +83,8 @@ class Lab(Runner):
         self.total = sum(point.cost for _, _, point in todo)
         self.say(f"{len(todo)} points to measure, about {self.total * (self.seconds + STARTING_S) / 60:.0f} min"
                  if todo else "everything is measured")
-        for name, turn, point in todo:
-            self.group = name
-            self.measure(name, turn, point)
+        for self.group, self.turn, point in todo:
+            self.measure(point)
 
     def say_lacking(self, needs):
         """needs: {(group, point): what it needs}"""
@@ -96,26 +97,25 @@ class Lab(Runner):
                 f"{group}, {', '.join(points) if len(points) <= NAMED else f'{len(points)} points'}"
                 for group, points in groups.items()))
 
-    def measure(self, name, turn, point):
+    def measure(self, point):
         start = time.monotonic()
         self.base_is_valid, self.retries = True, self.retries_of_point
-        one = self.until_valid(f"{name}, round {turn}: {point.name}", lambda: point.measure(self))
+        one = self.until_valid(f"{self.group}, round {self.turn}: {point.name}", lambda: point.measure(self))
         if not self.base_is_valid:
             one.faults.append("the peak that the load is a part of was invalid")
-        self.store.put(name, point.name, turn, one, time.monotonic() - start)
+        self.store.put(self.group, point.name, self.turn, one, time.monotonic() - start)
         self.done += point.cost
         left = (time.monotonic() - self.began) / self.done * (self.total - self.done)
         self.say(f"  {self.done / self.total:.0%}, {left / 60:.0f} min left")
 
-    def first(self, point, value):
-        """What the first round of a point of this group measured: rates are parts of that peak,
-        the same in all rounds."""
-        runs = self.store.runs(self.group).get(point)
-        if not runs:
-            side.fail(f"{self.group}: what is measured needs the point {point} first")
-        run = runs[0]
-        self.base_is_valid &= not run.faults
-        return run.values[value]
+    def base(self, point, value):
+        """What this round of a point of this group measured: rates are parts of it, as the speed of a machine
+        differs from round to round."""
+        for run in self.store.runs(self.group).get(point, []):
+            if run.turn == self.turn:
+                self.base_is_valid &= not run.faults
+                return run.values[value]
+        return side.fail(f"{self.group}: what is measured needs the point {point} first")
 
     @functools.cached_property
     def cpu_groups(self):
@@ -173,7 +173,7 @@ class Lab(Runner):
 
     def watched(self, server, options, timeout, is_shared=False, needs_priority=True):
         """(result of mcload, seconds that the server used: all, user, system; faults of the
-        machine)."""
+        machine; what Watch counts for each request)."""
         watch, before = Watch(self.bench, server), server.cpu()
         priority = self.realtime if needs_priority else []
         load = self.bench.start_load(server, "--noload", "-T", 1, *priority, *options)
@@ -181,13 +181,14 @@ class Lab(Runner):
         faults = [] if not needs_priority or is_realtime(load.pid) else [NOT_REALTIME]
         result = self.bench.finish_load(load, timeout)
         used = [now - then for now, then in zip(server.cpu(), before)]
-        return result, used, faults + watch.server_cpu(is_shared)[1]
+        return (result, used, faults + watch.server_cpu(is_shared)[1],
+                watch.per_request(side.requests_of(result)))
 
     def flat_out(self, server, *options, is_shared=False, limit="server"):
         """A closed loop: rate, latencies, CPU time. limit: what has to be used up, "server" (its
         CPU), "machine" (all CPUs) or None; the client alone never."""
         # A CPU of its own is enough; with a priority the kernel would keep 5 % of that idle.
-        result, used, faults = self.watched(
+        result, used, faults, counted = self.watched(
             server, ["-t", self.seconds, "-c", 32, *SMALL, *options], self.seconds + 60, is_shared,
             needs_priority=is_shared)
         client = side.client_cpu_of(result, polling=True)
@@ -196,7 +197,7 @@ class Lab(Runner):
                    "p99": side.p99_of(result), "bytes": side.received_of(result),
                    "server_cpu": used[0] / seconds, "client_cpu": client,
                    "system": used[2] / max(used[1] + used[2], 1e-9),
-                   "us": used[0] / max(side.requests_of(result), 1) * 1e6}, faults)
+                   "us": used[0] / max(side.requests_of(result), 1) * 1e6, **counted}, faults)
         total = used[0] / seconds + client
         if limit == "machine" and total < ALL_CPUS_MIN * len(self.machine.cpus):
             run.faults.append(f"all CPUs together {total:.0%}")
@@ -213,7 +214,7 @@ class Lab(Runner):
         may_differ: where runs at the same rate now keep the goal and now do not, none keeps it."""
         tolerance, budget = ("5%", 12) if self.quick else ("2%", 16 * self.seconds)
         each = 1 if self.quick else max(1, self.seconds // 2)
-        result, _, faults = self.watched(
+        result, _, faults, _ = self.watched(
             server, ["-t", each, "-c", 32, f"--search={GOAL}", f"--search-tolerance={tolerance}",
                      f"--search-budget={budget}", *SMALL, *options], 3 * budget + 120, is_shared)
         found = result["search"]

@@ -49,7 +49,7 @@ class Watch:
 
     def __init__(self, bench, server):
         self.bench, self.server = bench, server
-        self.start = self.read()
+        self.start, self.switched = self.read(), self.switches()
 
     def read(self):
         return (time.monotonic(), self.server.cpu()[0], self.server.waited(),
@@ -68,6 +68,15 @@ class Watch:
         if (busy - ours) / every > OTHERS_MAX:
             faults.append(f"others used {(busy - ours) / every:.0%}")
         return server / took, faults
+
+    def switches(self):
+        """Of all CPUs; interrupts of one by another; how often the server's threads were preempted."""
+        return (*side.switches(), self.server.preempted())
+
+    def per_request(self, requests):
+        """The same, for each of the requests that have come meanwhile."""
+        return {name: (now - then) / max(requests, 1) for name, now, then in
+                zip(("switches", "interrupts", "preempted"), self.switches(), self.switched)}
 
 
 @dataclass
@@ -218,8 +227,8 @@ class Runner:
                    "p50": side.quantile_of(result, "p50"), "mean": side.mean_of(result),
                    "p999": side.quantile_of(result, "p99.9"), "max": side.max_of(result),
                    "late": side.lag_of(result, "p99"), "late999": side.lag_of(result, "p99.9"),
-                   "served": side.served_of(result),
-                   "server_cpu": cpu})
+                   "served": side.served_of(result), "server_cpu": cpu,
+                   **load.watch.per_request(side.requests_of(result))})
         if neighbour is not None:
             more, share = neighbour()
             run.values.update(more)

@@ -76,7 +76,7 @@ def at_load(load, jobs):
     def run(lab):
         walker = Job(("walk", str(lab.machine.cache("L3", 8 * MB))), "client")
         with lab.bare_server(["-t", "1"]) as server, beside.running(lab, *[walker] * jobs):
-            return lab.paced(server, lab.first("alone", "rate") * load / 100, *SEVERAL, "-c", 32, is_shared=bool(jobs))
+            return lab.paced(server, lab.base("alone", "rate") * load / 100, *SEVERAL, "-c", 32, is_shared=bool(jobs))
     return run
 
 

@@ -23,7 +23,7 @@ def measure(variant, load):
         with lab.bare_server(VARIANTS[variant](len(lab.machine.cpus)), cpus=lab.every_cpu) as server:
             if load is None:
                 return lab.flat_out(server, *SEVERAL, is_shared=True, limit="machine")
-            return lab.paced(server, lab.first("peak", "rate") * load, *SEVERAL, "-c", 32, is_shared=True)
+            return lab.paced(server, lab.base("peak", "rate") * load, *SEVERAL, "-c", 32, is_shared=True)
     return run
 
 

@@ -44,7 +44,7 @@ def measure(case):
         sleep = lab.bench.may_sleep() if case == "asleep" else contextlib.nullcontext()
         with lab.bare_server(options) as server, beside.running(lab, *jobs), sleep:
             if case.startswith("load-"):
-                one = lab.paced(server, lab.first("loaded", "rate") * int(case[5:]) / 100, *SEVERAL, "-c", 32)
+                one = lab.paced(server, lab.base("loaded", "rate") * int(case[5:]) / 100, *SEVERAL, "-c", 32)
             else:
                 loaded = case.startswith("loaded")
                 one = lab.flat_out(server, *SEVERAL, "-c", LOADED if loaded else 1, is_shared=bool(jobs),

@@ -27,7 +27,7 @@ def batch(lab, names, mode, rate):
     """p95 of the service at that rate beside these jobs, and what they do meanwhile of what they do
     alone: by their CPU time, and the work that they do in a second of it."""
     jobs = beside.batch_jobs(lab.machine)
-    alone = {name: beside.alone(lab, name, jobs[name][1]) for name in names}
+    alone = {name: beside.alone(lab, jobs[name][1]) for name in names}
     with lab.bare_server(["-t", "1", *MODES[mode]]) as server:
         with beside.running(lab, *(jobs[name][1] for name in names)) as started:
             load = lab.start_paced(server, rate, *SEVERAL, "-c", 32)
@@ -40,7 +40,7 @@ def batch(lab, names, mode, rate):
 
 
 def measure(names, mode, value, load):
-    return lambda lab: batch(lab, names, mode, lab.first("alone", value) * load)
+    return lambda lab: batch(lab, names, mode, lab.base("alone", value) * load)
 
 
 def search(lab):

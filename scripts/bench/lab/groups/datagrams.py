@@ -25,7 +25,7 @@ def measure(transport, load):
                 server.target = lambda: f"udp://127.0.0.1:{port}"
             if load is None:
                 return lab.flat_out(server, *RECORDS, is_shared=True, limit="machine")
-            return lab.paced(server, lab.first(f"{transport}-peak", "rate") * load / 100, *RECORDS, "-c", 32, is_shared=True)
+            return lab.paced(server, lab.base(f"{transport}-peak", "rate") * load / 100, *RECORDS, "-c", 32, is_shared=True)
     return run
 
 

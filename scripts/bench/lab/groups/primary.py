@@ -31,10 +31,10 @@ def peak(lab):
 def measure(name, load):
     def run(lab):
         job = beside.batch_jobs(lab.machine)[name][1]
-        alone = beside.alone(lab, name, job)
+        before = beside.alone(lab, job)
         with server_beside(lab) as server, beside.running(lab, job) as started:
-            one = lab.paced(server, lab.first("peak", "rate") * load / 100, *SEVERAL, "-c", 32, is_shared=True)
-        one.values["batch"] = over(started[0].work, alone)
+            one = lab.paced(server, lab.base("peak", "rate") * load / 100, *SEVERAL, "-c", 32, is_shared=True)
+        one.values["batch"] = over(started[0].work, (before + beside.alone(lab, job)) / 2)
         return one
     return run
 

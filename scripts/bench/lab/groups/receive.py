@@ -71,9 +71,9 @@ def neighbour(where):
     that the client leaves."""
     def run(lab):
         job = beside.Job(("code", str(4 << 10)), "client")
-        alone = beside.alone(lab, "neighbour", beside.Job(job.argv))
+        alone = beside.alone(lab, beside.Job(job.argv))
         with steered(lab, where), lab.bare_server(["-t", "1"]) as server:
-            rate = lab.first("server-16", "rate") * LOAD
+            rate = lab.base("server-16", "rate") * LOAD
             with beside.running(lab, job) as started:
                 one = lab.paced(server, rate, *SEVERAL, "-c", 16, is_shared=True)
         one.values["lost"] = max(0.0, 1 - started[0].work / (alone * (1 - one.values["client_cpu"])))

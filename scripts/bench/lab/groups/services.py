@@ -6,7 +6,7 @@ import side_by_side as side
 from qos.runner import Run, Watch, client_faults
 
 from .. import beside
-from ..rows import Point, Row
+from ..rows import Point, Row, over
 from ..work import SEVERAL
 
 LOADS = (10, 30, 50, 70, 85)  # of each one's peak; at 90 the client has no CPU to spare
@@ -37,15 +37,16 @@ def beside_ours(lab, mode, ours, theirs):
     """Both at once; what of ours was measured, or of the other one without."""
     port = side.free_port()
     job = beside.Job(("service", str(port), str(MEAN_US)))
-    with lab.bare_server(["-t", "1", *MODES[mode]]) as server, beside.running(lab, job):
+    with lab.bare_server(["-t", "1", *MODES[mode]]) as server, beside.running(lab, job) as started:
         watch = Watch(lab.bench, server)
         other = lab.bench.start_load(
             Service(port), "--noload", "-t", lab.seconds + 1, "-T", 1, "-c", 8, "-q",
             int(theirs / 100 * 1e6 / MEAN_US), *lab.realtime)
         one = Run({})
         if ours:
-            one = lab.paced(server, lab.first("peak", "rate") * ours / 100, *SEVERAL, "-c", 32, is_shared=True)
+            one = lab.paced(server, lab.base("peak", "rate") * ours / 100, *SEVERAL, "-c", 32, is_shared=True)
         result = lab.bench.finish_load(other, lab.seconds + 60)
+        one.values["service_preempted"] = over(side.preemptions_of(started[0].process.pid), side.requests_of(result))
         one.faults += client_faults(result, lab.realtime, lab.lag_max_us(result)) + watch.server_cpu(is_shared=True)[1] * (not ours)
         one.values["service_p95"] = side.p95_of(result)
         if one.values.get("served", 1) < LOST:
@@ -55,7 +56,7 @@ def beside_ours(lab, mode, ours, theirs):
 
 def ours_alone(lab):
     with lab.bare_server(["-t", "1"]) as server:
-        return lab.paced(server, lab.first("peak", "rate") * LOADS[0] / 100, *SEVERAL, "-c", 32)
+        return lab.paced(server, lab.base("peak", "rate") * LOADS[0] / 100, *SEVERAL, "-c", 32)
 
 
 def measure(mode, ours, theirs):

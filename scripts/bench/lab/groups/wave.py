@@ -39,7 +39,7 @@ def measure(mode, wave, load):
             if load is None:
                 one = lab.flat_out(server, *SEVERAL, is_shared=shared, limit=None if shared else "server")
             else:
-                one = lab.paced(server, lab.first("peak", "rate") * load, *SEVERAL, "-c", 32, is_shared=shared)
+                one = lab.paced(server, lab.base("peak", "rate") * load, *SEVERAL, "-c", 32, is_shared=shared)
             if shared:
                 one.values["share"] = float(beside.communicate(timeout=lab.seconds + 30)[0])
             return one
