@@ -35,18 +35,21 @@ def arguments(parser):
     parser.add_argument("--build", default=os.path.join(side.TOP, "build"), metavar="FOLDER",
                         help="of the server and mcload (build)")
     parser.add_argument("--add-to", metavar="FILE",
-                        help="results that scripts/lab report --pack wrote, of this machine and these options, to which rounds are added")
+                        help="results that scripts/lab report --pack wrote, of this machine and these options, to which rounds are added; what is invalid there stays so")
     common.add_folder(parser)
 
 
-def add_to(kept, path, settings):
-    """What another folder had counts as measured in this one."""
+def add_to(lab, path, settings):
+    """What the file has counts as measured, also what is invalid: its rates are parts of the peaks of that day. The
+    kernel may be another build of the same version, which is part of the machine's name."""
     if not os.path.isfile(path):
         side.fail(f"{path}: no such file")
+    settings = {name: value for name, value in settings.items() if name != "kernel"}
     for stored in store.unpacked(path):
         of = {**stored, **stored["options"]}
         check(path, {name: of.get(name) for name in settings}, settings, "leave out --add-to")
-        kept.write(stored)
+        lab.store.write(stored)
+        lab.kept.add((stored["group"], stored["point"], stored["round"]))
 
 
 def check(path, before, settings, remedy):
@@ -88,7 +91,7 @@ def run(args):
         settings = {"machine": facts["machine"], "kernel": facts["kernel"], **options}
         settings_of(folder, settings)
         if args.add_to:
-            add_to(lab.store, args.add_to, settings)
+            add_to(lab, args.add_to, settings)
         lab.store.facts = {**facts, "commit": store.commit(), "options": {**options, "rounds": lab.rounds}}
         # The servers' CPU is theirs alone.
         os.sched_setaffinity(0, {side.CLIENT_CPU})

@@ -57,6 +57,7 @@ class Lab(Runner):
         if not may_be_realtime():
             self.realtime = []
         self.group, self.turn, self.base_is_valid = None, None, True
+        self.kept = set()  # (group, point, round) that are not to be measured again
         self.done = self.total = 0
         self.began = time.monotonic()
         self.shared = shared
@@ -79,7 +80,7 @@ class Lab(Runner):
         todo = [one for one in todo if not self.machine.lacks(one[-1].needs)]
         stored = {name: self.store.latest(name) for name in groups}
         todo = [(name, turn, point) for name, turn, point in todo
-                if stored[name].get((point.name, turn), ["missing"])]
+                if stored[name].get((point.name, turn), ["missing"]) and (name, point.name, turn) not in self.kept]
         self.total = sum(point.cost for _, _, point in todo)
         self.say(f"{len(todo)} points to measure, about {self.total * (self.seconds + STARTING_S) / 60:.0f} min"
                  if todo else "everything is measured")
