@@ -26,8 +26,9 @@ generator_init(struct generator *g, const struct generator_conf *conf)
     g->is_plain = c->mix.count == 1 && c->mix.rows[0].verb == MIX_GET &&
                   w->getcount == 1 && !w->has_odds && (c->verify <= 0 || c->verify >= 1);
     g->drawn = (struct request){
-        .verb = CODEC_GET, .keys = g->keys, .count = 1, .is_verified = c->verify >= 1};
-    g->given = g->drawn.count;
+        .op = {.verb = CODEC_GET, .keys = 1, .is_verified = c->verify >= 1},
+        .keys = g->keys};
+    g->given = g->drawn.op.keys;
 }
 
 void
@@ -55,6 +56,9 @@ static uint64_t
 choose_key(struct generator *g)
 {
     const struct popularity *p = &g->w->conf.popularity;
+    if (likely(p->law == POPULARITY_UNIFORM)) {
+        return rng_below(&g->rng, p->keys); /* a rank is as good as another */
+    }
     if (p->law == POPULARITY_SEQ) {
         return (g->thread + g->sequence++ * g->threads) % p->keys;
     }
@@ -153,11 +157,10 @@ draw(struct generator *g)
         return;
     }
     enum mix_verb verb = choose_verb(g);
-    g->drawn = (struct request){
+    g->drawn.op = (struct request_op){
         .verb = request_of_mix[verb].verb,
-        .keys = g->keys,
-        .count = choose_keys(g, verb),
         .then = request_of_mix[verb].then,
+        .keys = choose_keys(g, verb),
         .is_verified = choose_verified(g),
     };
 }
@@ -195,9 +198,9 @@ generator_server(struct generator *g)
     if (g->shard == NULL) {
         return 0;
     }
-    if (g->given == g->drawn.count) {
+    if (g->given == g->drawn.op.keys) {
         draw(g);
-        group_keys(g, g->drawn.count);
+        group_keys(g, g->drawn.op.keys);
         g->given = 0;
     }
     return g->servers[g->given];
@@ -206,7 +209,7 @@ generator_server(struct generator *g)
 void
 generator_drop(struct generator *g)
 {
-    g->given = g->drawn.count;
+    g->given = g->drawn.op.keys;
 }
 
 static bool
@@ -215,14 +218,14 @@ push_part(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
     unsigned server = generator_server(g);
     struct request part = g->drawn;
     part.keys += g->given;
-    part.intended = intended;
-    for (part.count = 0; g->given < g->drawn.count && g->servers[g->given] == server;
-         part.count++) {
+    part.op.intended = intended;
+    for (part.op.keys = 0; g->given < g->drawn.op.keys && g->servers[g->given] == server;
+         part.op.keys++) {
         g->given++;
     }
     must(c->server == server);
-    bool is_last = g->given == g->drawn.count;
-    part.tag = is_last || tag == 0 ? tag : 1;
+    bool is_last = g->given == g->drawn.op.keys;
+    part.op.tag = is_last || tag == 0 ? tag : 1;
     lconn_push(c, g->w, &part);
     return is_last;
 }
@@ -234,8 +237,8 @@ generator_push(struct generator *g, struct lconn *c, nsec_t intended, uint32_t t
         return push_part(g, c, intended, tag);
     }
     draw(g);
-    g->drawn.intended = intended;
-    g->drawn.tag = tag;
+    g->drawn.op.intended = intended;
+    g->drawn.op.tag = tag;
     lconn_push(c, g->w, &g->drawn);
     return true;
 }

@@ -135,7 +135,8 @@ find_next(struct load *l, unsigned server)
 static void
 push(struct load *l, struct lconn *c, uint64_t key)
 {
-    lconn_push(c, l->w, &(struct request){.verb = CODEC_SET, .keys = &key, .count = 1});
+    lconn_push(c, l->w,
+               &(struct request){.op = {.verb = CODEC_SET, .keys = 1}, .keys = &key});
     l->moved_requests++;
 }
 

@@ -99,6 +99,12 @@ tell(const struct receiver *r, struct lconn *c, const struct request_op *op, nse
     }
 }
 
+static inline bool
+is_each_kept(const struct receiver *r, const struct lconn *c)
+{
+    return r->tells || c->stamps != NULL || r->d->samples->all != NULL;
+}
+
 /* All but counting good ones. */
 static inline void
 take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
@@ -151,6 +157,9 @@ take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes 
             last = done;
             done = free_one;
             n++;
+            if (taken < in->len && !is_each_kept(r, c)) {
+                n += lconn_parse_alike(c, r->d->w, in->p, in->len, &taken, last);
+            }
         }
     } while (taken < in->len && end == RECEIVER_GOES_ON);
     count_good(r, c, last, n, now);

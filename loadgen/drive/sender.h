@@ -45,6 +45,20 @@ sender_has_room(const struct sender *s, const struct lconn *c)
     return dc->left > 0 && c->count + dc->resting < depth;
 }
 
+/* How many, of any size: when they turn out smaller there may be room for more. */
+static inline uint64_t
+sender_room(const struct sender *s, const struct lconn *c)
+{
+    const struct drive_conn *dc = drive_conn_of(s->d, c);
+    unsigned depth = s->d->conf.depth, taken = c->count + dc->resting;
+    if (c->state != LCONN_UP || c->followups.count > 0 || taken >= depth) {
+        return 0;
+    }
+    uint64_t n = depth - taken, fit = (c->out_cap - c->out_len) / c->request_max;
+    n = n < fit ? n : fit;
+    return n < dc->left ? n : dc->left;
+}
+
 /* c, which has room, is given one (lconn_push). */
 static inline void
 sender_count_push(struct sender *s, const struct lconn *c)

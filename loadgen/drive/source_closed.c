@@ -53,8 +53,12 @@ static void
 push(struct source *s, struct lconn *c, nsec_t now)
 {
     bool sends = drive_sends(s->d, now);
-    while (sends && sender_has_room(s->sender, c)) {
-        give(s, c, 0);
+    while (sends && c->count < s->d->conf.depth) {
+        uint64_t n = sender_room(s->sender, c);
+        sends = n > 0;
+        for (; n > 0; n--) {
+            give(s, c, 0);
+        }
     }
 }
 

@@ -74,11 +74,11 @@ send_page(struct replay *r, struct lconn *c, uint32_t page)
     uint64_t key = page;
     const struct trace_buffer_slot *p = trace_buffer_slot(r->trace_buffer, page);
     struct request request = {
-        .verb = request_of_trace[p->verb].verb,
+        .op = {.intended = intended_of(r, page),
+               .verb = request_of_trace[p->verb].verb,
+               .then = request_of_trace[p->verb].then,
+               .keys = 1},
         .keys = &key,
-        .count = 1,
-        .intended = intended_of(r, page),
-        .then = request_of_trace[p->verb].then,
     };
     sender_count_push(r->base.sender, c);
     sender_make_dirty(r->base.sender, c);

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -162,6 +163,9 @@ codec_put_store_end(const struct codec *codec, char *dst, const struct codec_sto
 
 /* A get of keys of a length known before: all but the keys is prepared. Of several, where the codec
  * lists them, what is from one key's end to the next one's is that from `list_at` on. */
+#define CODEC_STENCIL_SHORT 64
+static_assert(CODEC_STENCIL_SHORT <= CLIENT_REQUEST_ROOM, "there is room for it");
+
 struct codec_stencil {
     size_t len, key_at; /* of one key; len 0: there is none */
     size_t list_at, key_end;
@@ -171,11 +175,16 @@ struct codec_stencil {
 /* Of keys like this one. */
 void codec_stencil_init(struct codec_stencil *s, const struct codec *codec,
                         const char *like, size_t key_len);
-/* Writes it; the caller puts what is different in its key into its place, dst + key_at. */
+/* Writes it; the caller puts what is different in its key into its place, dst + key_at. A short one with
+ * what lies behind it: for that there is room, and a copy of constant length is no call. */
 static inline size_t
 codec_put_stencil(char *dst, const struct codec_stencil *s)
 {
-    memcpy(dst, s->bytes, s->len);
+    if (likely(s->len <= CODEC_STENCIL_SHORT)) {
+        memcpy(dst, s->bytes, CODEC_STENCIL_SHORT);
+    } else {
+        memcpy(dst, s->bytes, s->len);
+    }
     return s->len;
 }
 

@@ -91,23 +91,15 @@ static void
 push(struct lconn *c, const struct workload *w, const struct request *r)
 {
     must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
-    must(r->count >= 1 && r->count <= c->keys_max);
+    must(r->op.keys >= 1 && r->op.keys <= c->keys_max);
     unsigned at = slot(c, c->count);
-    c->ops[at] = (struct request_op){
-        .intended = r->intended,
-        .begin = c->put,
-        .verb = r->verb,
-        .keys = r->count,
-        .then = r->then,
-        .is_verified = r->is_verified,
-        .tag = r->tag,
-        .id = c->next_id,
-        .is_fill = r->is_fill,
-        .tries = r->tries,
-    };
+    struct request_op *op = &c->ops[at];
+    *op = r->op;
+    op->begin = c->put;
+    op->id = c->next_id;
     uint64_t *keys = keys_at(c, at);
     keys[0] = r->keys[0];
-    for (unsigned i = 1; i < r->count; i++) {
+    for (unsigned i = 1; i < r->op.keys; i++) {
         keys[i] = r->keys[i];
     }
     workload_get_key(w, r->keys[0]);
@@ -149,13 +141,13 @@ lconn_push_followup(struct lconn *c, const struct workload *w)
     }
     const struct followup *next = &c->followups.ring[c->followups.head];
     struct request request = {
-        .verb = next->verb,
+        .op = {.intended = next->intended,
+               .verb = next->verb,
+               .keys = 1,
+               .is_fill = next->is_fill,
+               .tries = next->tries},
         .keys = &next->key,
-        .count = 1,
-        .intended = next->intended,
         .cas = next->cas,
-        .is_fill = next->is_fill,
-        .tries = next->tries,
     };
     push(c, w, &request);
     followups_pop(&c->followups);
@@ -175,20 +167,26 @@ lconn_oldest(const struct lconn *c)
     return c->count > 0 ? &c->ops[c->head] : NULL;
 }
 
-/* It is over. */
+/* The n oldest are over, but for what they hold. */
+static inline void
+drop(struct lconn *c, unsigned n)
+{
+    c->head = slot(c, n);
+    c->count -= n;
+    if (unlikely(c->fresh > c->count)) {
+        c->fresh = c->count;
+    }
+    c->issued = 0; /* it was one of them, or they are not asked for any more */
+    reply_forget(&c->reply);
+}
+
 static void
 drop_oldest(struct lconn *c)
 {
     if (unlikely(c->trace_buffer != NULL) && c->ops[c->head].keys > 0) {
         trace_buffer_release(c->trace_buffer, keys_at(c, c->head)[0]);
     }
-    c->head = slot(c, 1);
-    c->count--;
-    if (unlikely(c->fresh > c->count)) {
-        c->fresh = c->count;
-    }
-    c->issued = 0; /* it was one of them, or they are not asked for any more */
-    reply_forget(&c->reply);
+    drop(c, 1);
 }
 
 bool
@@ -337,11 +335,11 @@ lconn_retransmit(struct lconn *c, const struct workload *w, const struct lconn_t
         c->next_id = old.id;
         push(c, w,
              &(struct request){
-                 .verb = old.verb,
+                 .op = {.intended = old.intended,
+                        .verb = old.verb,
+                        .keys = 1,
+                        .tries = old.tries < UINT8_MAX ? old.tries + 1 : old.tries},
                  .keys = &key,
-                 .count = 1,
-                 .intended = old.intended,
-                 .tries = old.tries < UINT8_MAX ? old.tries + 1 : old.tries,
              });
         c->next_id = next_id;
         return true;
@@ -408,4 +406,31 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
         done->outcome = lconn_take_op(c, &done->op) ? REPLY_GARBLED : REPLY_MORE;
     }
     done->taken = len;
+}
+
+unsigned
+lconn_parse_alike(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+                  size_t *taken, const struct reply_done *last)
+{
+    unsigned n = 0;
+    if (c->is_framed || c->trace_buffer != NULL ||
+        !reply_is_plain_hit(&c->reply, c->style.codec, last)) {
+        return 0;
+    }
+    for (; n < c->count; n++) {
+        unsigned at = slot(c, n);
+        const struct request_op *op = &c->ops[at];
+        if (op->issued != last->op.issued || op->intended != last->op.intended ||
+            !request_is_plain_get(op)) {
+            break;
+        }
+        size_t bytes = reply_take_alike(&c->reply, last, c->style.codec, w,
+                                        keys_at(c, at)[0], buf + *taken, len - *taken);
+        if (bytes == 0) {
+            break;
+        }
+        *taken += bytes;
+    }
+    drop(c, n);
+    return n;
 }

@@ -154,3 +154,8 @@ bool lconn_take_op(struct lconn *c, struct request_op *op);
  * empties c->followups.missed behind it. */
 void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
                  struct reply_done *done);
+/* Goes on at buf + *taken, behind the reply that was the last outcome: if it was nothing but the value
+ * that a get of one key asked for, takes the finished requests behind it that count as it does, such
+ * gets of the same times with values as long. Returns how many; moves *taken behind them. */
+unsigned lconn_parse_alike(struct lconn *c, const struct workload *w, const char *buf,
+                           size_t len, size_t *taken, const struct reply_done *last);

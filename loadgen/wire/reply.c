@@ -296,3 +296,24 @@ reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t l
         read_any(r, to, buf, len, may_take && to->op->keys > 1, done);
     }
 }
+
+bool
+reply_is_plain_hit(const struct reply *r, const struct codec *codec,
+                   const struct reply_done *done)
+{
+    return done->outcome == REPLY_GOOD && done->hits == 1 && done->op.issued != 0 &&
+           request_is_plain_get(&done->op) && codec->hit != NULL &&
+           client_parser_is_idle(&r->parser.text);
+}
+
+size_t
+reply_take_alike(struct reply *r, const struct reply_done *hit, const struct codec *codec,
+                 const struct workload *w, uint64_t key, const char *buf, size_t len)
+{
+    struct client_reply value;
+    size_t n = codec->hit(buf, len, &r->last, &value);
+    bool is_alike = n > 0 && value.kind == CLIENT_END &&
+                    value.value_len == hit->value_bytes &&
+                    workload_is_key(w, key, value.key, value.key_len);
+    return is_alike ? n : 0;
+}

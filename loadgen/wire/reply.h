@@ -77,3 +77,13 @@ reply_reset(struct reply *r)
  * and the reply to be forgotten. */
 void reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
                 struct reply_done *done);
+
+/* Whether what reply_read found was nothing but the value that a plain get asked for, so that others
+ * may be found as quickly. */
+bool reply_is_plain_hit(const struct reply *r, const struct codec *codec,
+                        const struct reply_done *done);
+/* Behind such a hit: how many bytes the reply to a get of `key` has, when it is one, too, with a value
+ * as long; else 0, and nothing is done. */
+size_t reply_take_alike(struct reply *r, const struct reply_done *hit,
+                        const struct codec *codec, const struct workload *w, uint64_t key,
+                        const char *buf, size_t len);

@@ -75,9 +75,9 @@ put_get(const struct request *r, const struct workload *w, const struct codec *c
         char *p)
 {
     char key[WORKLOAD_KEY_MAX];
-    struct codec_get get = {.verb = r->verb, .keys = r->count};
+    struct codec_get get = {.verb = r->op.verb, .keys = r->op.keys};
     p += codec_put_get(codec, p, &get);
-    for (unsigned i = 0; i < r->count; i++) {
+    for (unsigned i = 0; i < r->op.keys; i++) {
         size_t len = workload_put_key(w, r->keys[i], key);
         bool is_leased = w->conf.leases && workload_can_fill(w, r->keys[i]);
         struct codec_lease lease =
@@ -105,7 +105,7 @@ put_list(const struct request *r, const struct workload *w,
     const char *another = get->bytes + get->list_at;
     const size_t len = get->key_end - get->list_at, end_len = get->len - get->key_end;
     p = put_prepared(r->keys[0], w, get, p) - end_len;
-    for (unsigned i = 1; i < r->count; i++) {
+    for (unsigned i = 1; i < r->op.keys; i++) {
         memcpy(p, another, len);
         workload_complete_key(w, r->keys[i], p + (get->key_at - get->list_at));
         p += len;
@@ -120,7 +120,7 @@ put_store(const struct request *r, const struct workload *w, const struct codec 
 {
     char key[WORKLOAD_KEY_MAX];
     struct codec_store store = {
-        .verb = r->verb,
+        .verb = r->op.verb,
         .key = key,
         .key_len = workload_put_key(w, r->keys[0], key),
         .flags = w->conf.flags,
@@ -140,10 +140,11 @@ put_order(const struct request *r, const struct workload *w, const struct codec 
 {
     char key[WORKLOAD_KEY_MAX];
     struct codec_order order = {
-        .verb = r->verb,
+        .verb = r->op.verb,
         .key = key,
         .key_len = workload_put_key(w, r->keys[0], key),
-        .number = r->verb == CODEC_TOUCH ? (uint64_t)workload_expiry(w, r->keys[0]) : 1,
+        .number =
+            r->op.verb == CODEC_TOUCH ? (uint64_t)workload_expiry(w, r->keys[0]) : 1,
     };
     return p + codec->put_order(p, &order);
 }
@@ -153,15 +154,15 @@ request_put(const struct request *r, const struct workload *w,
             const struct request_style *style, uint64_t salt, char *p)
 {
     const struct codec *codec = style->codec;
-    switch (r->verb) {
+    switch (r->op.verb) {
     case CODEC_GET:
     case CODEC_GETS:
-        if (unlikely(style->get == NULL || r->verb != CODEC_GET)) {
+        if (unlikely(style->get == NULL || r->op.verb != CODEC_GET)) {
             return put_get(r, w, codec, p);
         }
-        return likely(r->count == 1) ? put_prepared(r->keys[0], w, style->get, p)
-               : codec->lists_keys   ? put_list(r, w, style->get, p)
-                                     : put_get(r, w, codec, p);
+        return likely(r->op.keys == 1) ? put_prepared(r->keys[0], w, style->get, p)
+               : codec->lists_keys     ? put_list(r, w, style->get, p)
+                                       : put_get(r, w, codec, p);
     case CODEC_SET:
     case CODEC_ADD:
     case CODEC_REPLACE:

@@ -32,35 +32,37 @@ extern const struct request_words request_of_trace[TRACE_VERBS_END];
 /* The CODEC_BITs of all that it takes. */
 unsigned request_needs(struct request_words words);
 
-struct request {
-    enum codec_verb verb;
-    const uint64_t *keys;
-    unsigned count; /* of keys: 1 but for gets */
+/* What is known of a request on its way. Where it is made, all but what its connection fills in. */
+struct request_op {
     nsec_t intended;
-    uint64_t cas; /* verb CAS only */
+    nsec_t issued; /* connection: 0 until all of it was given to the kernel */
+    uint64_t
+        begin; /* connection: its first byte, counted from the start of the connection */
+    enum codec_verb verb;
     enum request_then then;
-    bool is_verified; /* values are compared with what they should be */
+    unsigned keys;    /* 1 but for gets */
     uint32_t tag;     /* the caller's */
+    uint16_t id;      /* connection: in datagrams */
+    bool is_verified; /* values are compared with what they should be */
     bool is_fill;     /* stores what was missed */
     uint8_t
         tries; /* times that its key was asked for before, and another client's to store; or it
                 * was sent before */
 };
 
-/* A request on its way. */
-struct request_op {
-    nsec_t intended;
-    nsec_t issued;  /* 0 until all of it was given to the kernel */
-    uint64_t begin; /* its first byte, counted from the start of the connection */
-    enum codec_verb verb;
-    unsigned keys;
-    enum request_then then;
-    bool is_verified;
-    uint32_t tag;
-    uint16_t id; /* in datagrams */
-    bool is_fill;
-    uint8_t tries;
+struct request {
+    struct request_op op;
+    const uint64_t *keys;
+    uint64_t cas; /* verb CAS only */
 };
+
+/* Replies to such requests that hit differ in the key and the value alone. */
+static inline bool
+request_is_plain_get(const struct request_op *op)
+{
+    return op->verb == CODEC_GET && op->then == THEN_NOTHING && op->keys == 1 &&
+           !op->is_verified;
+}
 
 /* How a connection writes its requests; constant. */
 struct request_style {

@@ -14,9 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define DEPTH 3
+#define DEPTH 4
 
 static struct workload workload;
+#define HIT(n) "VALUE k000" n " 0 4\r\nabcd\r\nEND\r\n"
+
 static struct target target;
 static struct lconn conn;
 static struct codec_stencil stencil;
@@ -66,8 +68,8 @@ static void
 push_get(uint64_t a, uint64_t b, uint64_t c, nsec_t intended)
 {
     uint64_t keys[] = {a, b, c};
-    struct request request = {
-        .verb = CODEC_GET, .keys = keys, .count = 3, .intended = intended};
+    struct request request = {.op = {.verb = CODEC_GET, .keys = 3, .intended = intended},
+                              .keys = keys};
     lconn_push(&conn, &workload, &request);
 }
 
@@ -75,12 +77,10 @@ push_get(uint64_t a, uint64_t b, uint64_t c, nsec_t intended)
 static void
 push_one(enum codec_verb verb, uint64_t key, enum request_then then, bool is_verified)
 {
-    struct request request = {.verb = verb,
-                              .keys = &key,
-                              .count = 1,
-                              .cas = 99,
-                              .then = then,
-                              .is_verified = is_verified};
+    struct request request = {
+        .op = {.verb = verb, .then = then, .keys = 1, .is_verified = is_verified},
+        .keys = &key,
+        .cas = 99};
     lconn_push(&conn, &workload, &request);
 }
 
@@ -147,6 +147,82 @@ TEST(test_requests_on_the_wire)
                        workload_value(&workload, 5));
     ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
     ck_assert_mem_eq(got, expected, (size_t)len);
+}
+
+/* What is asked at once and answered alike is taken at once. */
+static const struct {
+    const char *what;
+    const char *bytes; /* to gets of keys 1, 2, 3, sent at once, and of 4, sent later */
+    unsigned replies;  /* that count as the first does */
+    enum reply_outcome next;
+} together[] = {
+    {"all of one time", HIT("1") HIT("2") HIT("3") HIT("4"), 3, REPLY_GOOD},
+    {"to the miss", HIT("1") HIT("2") "END\r\n", 2, REPLY_GOOD},
+    {"none behind a miss", "END\r\n" HIT("2") HIT("3"), 1, REPLY_GOOD},
+    {"to another length", HIT("1") "VALUE k0002 0 5\r\nabcde\r\nEND\r\n", 1, REPLY_GOOD},
+    {"other flags are alike", HIT("1") "VALUE k0002 7 4\r\nabcd\r\nEND\r\n", 2,
+     REPLY_MORE},
+    {"to an error", HIT("1") "SERVER_ERROR busy\r\n", 1, REPLY_BAD},
+    {"to another key", HIT("1") HIT("2") HIT("5"), 2, REPLY_BROKEN},
+    {"to what has not come", HIT("1") HIT("2") "VALUE k0003 0 4\r\nabcd\r\nEND\r", 2,
+     REPLY_MORE},
+};
+
+TEST(test_replies_together)
+{
+    for (size_t i = 0; i < sizeof together / sizeof together[0]; i++) {
+        struct reply_done done;
+        const char *bytes = together[i].bytes;
+        size_t len = strlen(bytes);
+        for (uint64_t key = 1; key <= 3; key++) {
+            push_one(CODEC_GET, key, THEN_NOTHING, false);
+        }
+        flush(1);
+        push_one(CODEC_GET, 4, THEN_NOTHING, false);
+        flush(2);
+        lconn_parse(&conn, &workload, bytes, len, &done);
+        ck_assert_int_eq(done.outcome, REPLY_GOOD);
+        size_t taken = done.taken;
+        unsigned n = 1 + lconn_parse_alike(&conn, &workload, bytes, len, &taken, &done);
+        ck_assert_msg(n == together[i].replies, "%s: %u", together[i].what, n);
+        ck_assert_uint_eq(conn.count, 4 - n);
+        /* It goes on where it was, with what comes next. */
+        lconn_parse(&conn, &workload, bytes + taken, len - taken, &done);
+        ck_assert_msg(done.outcome == together[i].next, "%s: then %d", together[i].what,
+                      done.outcome);
+        struct request_op op;
+        while (lconn_take_op(&conn, &op)) {
+        }
+        reply_reset(&conn.reply);
+    }
+}
+
+/* Requests of which the values are compared, or from which something follows, are taken one by one. */
+TEST(test_replies_apart)
+{
+    struct reply_done done;
+    static const struct {
+        enum codec_verb verb;
+        enum request_then then;
+        bool is_verified;
+    } others[] = {{CODEC_GETS, THEN_NOTHING, false},
+                  {CODEC_GET, THEN_SET, false},
+                  {CODEC_GET, THEN_NOTHING, true}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        push_one(CODEC_GET, 1, THEN_NOTHING, false);
+        push_one(others[i].verb, 2, others[i].then, others[i].is_verified);
+        flush(1);
+        const char *bytes = HIT("1") HIT("2");
+        lconn_parse(&conn, &workload, bytes, strlen(bytes), &done);
+        ck_assert_int_eq(done.outcome, REPLY_GOOD);
+        size_t taken = done.taken;
+        ck_assert_uint_eq(
+            lconn_parse_alike(&conn, &workload, bytes, strlen(bytes), &taken, &done), 0);
+        ck_assert_uint_eq(taken, done.taken);
+        struct request_op op;
+        ck_assert(lconn_take_op(&conn, &op));
+        reply_reset(&conn.reply);
+    }
 }
 
 TEST(test_stamps)
@@ -284,8 +360,8 @@ struct sum {
 static struct sum
 read_in_parts(const char *bytes, size_t len, size_t part, enum request_then then)
 {
-    const struct request request = {
-        .verb = CODEC_GET, .keys = (uint64_t[]){1, 2, 3}, .count = 3, .then = then};
+    const struct request request = {.op = {.verb = CODEC_GET, .then = then, .keys = 3},
+                                    .keys = (uint64_t[]){1, 2, 3}};
     struct sum sum = {.done = {.outcome = REPLY_MORE}};
     char copy[256]; /* of each part, so that what lies behind it is not read */
     lconn_push(&conn, &workload, &request);
@@ -816,7 +892,7 @@ TEST(test_asked_again)
     lconn_init(&conn, &lc);
     target.transport = TRANSPORT_TCP;
     conn.state = LCONN_UP;
-    struct request set = {.verb = CODEC_SET, .keys = &key, .count = 1};
+    struct request set = {.op = {.verb = CODEC_SET, .keys = 1}, .keys = &key};
     lconn_push(&conn, &workload, &set);
     ck_assert(!lconn_retransmit(&conn, &workload, &patience, 1000000)); /* not sent yet */
     nsec_t now = 1000;
