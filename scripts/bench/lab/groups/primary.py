@@ -110,13 +110,15 @@ ROWS = [
     Row("D Table 6, E Table 3", "beside a primary batch job", "24K-592K with <= 10 % lost; distinct cores: 60 % is safe",
         f"a load exists with p95 <= {GOAL_US} us and >= {BATCH:.0%} of each job; a streaming one loses most", distinct,
         plots, ("cpus", "root"),
-        "Latency is no obstacle: p95 is 80 to 141 us at 10 % of the peak. But a job's work differs by a tenth and more from run to run: at 10 % "
-        "jobs do 83 to 113 % of what they do alone, and which one does least is another one in each round, so that one of "
-        "twelve is nearly always below 90 %. That streaming jobs lose more cannot be seen where caches do not meet: *D Table 5*."),
+        "Jobs lose little on a CPU of their own, and a job's work differs by more from run to run: in the first two rounds, in which "
+        "what it does alone was measured once, jobs did 79 to 118 % of it, and one of twelve was nearly always below 90 %; in the third, in which "
+        "it was measured before and behind each point, all twelve together were within 3 to 5 % (standard deviation) from 30 % of the "
+        "peak on, not 5 to 9. Which one does least is another one at each load. That streaming jobs lose more cannot be seen where "
+        "caches do not meet: *D Table 5*."),
     Row("D Table 5", "classes of batch jobs", "SPEC: insensitive, friendly, fitting, streaming",
         f"beside an L3 walker insensitive jobs keep {1 - INSENSITIVE:.0%} of their work, fitting or streaming ones less",
         classes, needs=("cpus",),
         why="By what the kernel tells, both CPUs have one L3 cache of 32 MiB. A walker through 32 MiB on the other CPU would then evict "
-        "what a walker through 16 MiB uses; this one did 101 and 96 % of its work beside it. So either these two virtual CPUs have "
+        "what a walker through 16 MiB uses; this one did 101, 95 and 133 % of its work beside it. So either these two virtual CPUs have "
         "not the same cache, or it is much larger."),
 ]

@@ -111,6 +111,9 @@ ROWS = [Row("E Fig 6, 9", "two services on a CPU", "CFS fails at half; BVT to 80
             f"the default fails with both at {BROKEN_BY} % in all, a slice keeps most cells to {CLEAR_TO} %", grid, plots,
             ("cpus", "root"),
             "A slice says which one goes first, not how much each one gets: from half of the service's peak on this server has 52 % of "
-            "the CPU at most, about its half. With a slice 30 % of its peak take 41 to 52 %, with SCHED_FIFO 32 to 42 %, "
-            "probably because the two take turns at each wake-up. With SCHED_FIFO its own p95 stays below 150 us to 70 % of its peak whatever the service "
-            "does, and those cells are lost to the service, which has what is left.", guest="grid")]
+            "the CPU at most, about its half. With a slice 30 % of its peak take 41 to 52 %, with SCHED_FIFO 32 to 46 %, by default 32 to "
+            "41 %, as the two take turns at each wake-up: by the kernel's count (third round) a request of the service is preempted 5 to 12 times "
+            "with a slice, up to 33 times with SCHED_FIFO, and by default up to 9 times; requests of this server then "
+            "come one by one, where by default they wait and are served several at once, with less CPU time for each. With "
+            "SCHED_FIFO its own p95 stays below 150 us to 70 % of its peak whatever the service "
+            "does (in the third round 290 us), and those cells are lost to the service, which has what is left.", guest="grid")]

@@ -124,20 +124,22 @@ ROWS = [
         f"2 threads on 2 CPUs >= {SCALES}x one on one, the client included; beyond the CPUs the peak stays flat and the QoS rate falls",
         scaling, scaling_plots, ("cpus",),
         "Two threads and their client share two CPUs. A request then takes 1.2 to 1.4 times the CPU time, of both together, "
-        "that it takes where server and client have one CPU. The kernel counts (/proc/stat, /proc/interrupts) 1.14 context "
-        "switches a request and 0.14 interrupts from the other CPU, and with one CPU 0.97 and none. With a CPU for the server "
-        "and one for the client it counts 0.42 and 0.07, and 1.67x the rate: the thread that has to share the client's "
-        "CPU makes the difference. Runs of one point differ by up to a third (83,000 and 63,000 with 3 threads), so that "
-        "in each round alone the peak was not flat."),
+        "that it takes where server and client have one CPU. The kernel counts (/proc/stat, /proc/interrupts) 0.2 interrupts "
+        "a request from the other CPU, and with one CPU none; and one in ten requests takes its CPU from the server for the "
+        "client, which with a CPU for each is one in three thousand. The thread that has to share the client's CPU makes the "
+        "difference: one server thread with a CPU of its own has as high a rate as two. Runs of one point differ by up to a third "
+        "(83,000 and 63,000 with 3 threads), so that in each round alone the peak was not flat."),
     Row("SF Fig 2, 3", "threads, versions", "throughput grows with threads, the newer version does more",
         "this server does no less than Debian's with 1 and 2 threads", versions, versions_plots,
         ("cpus", "memcached")),
     Row("D Table 1", "layouts", "18 layouts; time-shared and unpinned far below in QoS",
         "2 threads on 1 CPU lose more QoS than peak (the planner's sets are tested in t/50-pin.t)",
-        timesharing, needs=("cpus",), why="A thread that has slept goes before one that has not, so that two share a CPU well "
-        "as long as both sleep now and then. Their QoS rate was 101 and 140 % of that of one thread, which also says by how much "
-        "the machine's speed differs within a round. With all of the CPU used p95 was 4.2 ms in the first round, as when each "
-        "waits for the end of the other's slice, and 0.3 in the second; with one thread it was 0.5 in both."),
+        timesharing, needs=("cpus",), why="It has two states. A thread that has slept goes before one that has not, so that two "
+        "share a CPU well as long as both sleep now and then: then their QoS rate was 101 and 140 % of that of one thread, which also "
+        "says by how much the machine's speed differs within a round. When both want all of it they take turns of a slice: "
+        "at the peak p95 was 4.2 ms in the first and the third round, with a preemption each 4 ms by the kernel's count, and 0.3 ms in "
+        "the second; with one thread it was 0.5 in all. In the third round the search met only that state, "
+        "and found no rate that keeps p95."),
     Row("003 Fig 3-5", "threads, latency and CPU", "best at the number of cores; 450K",
         "p99 is lowest with as many threads as CPUs, the kernel's share grows beyond", latency,
         latency_plots, ("cpus", "client")),
