@@ -17,6 +17,7 @@
 #define DEPTH 4
 
 static struct workload workload;
+#define PLAIN CODEC_GET, THEN_NOTHING, false
 #define HIT(n) "VALUE k000" n " 0 4\r\nabcd\r\nEND\r\n"
 
 static struct target target;
@@ -152,20 +153,30 @@ TEST(test_requests_on_the_wire)
 /* What is asked at once and answered alike is taken at once. */
 static const struct {
     const char *what;
-    const char *bytes; /* to gets of keys 1, 2, 3, sent at once, and of 4, sent later */
-    unsigned replies;  /* that count as the first does */
+    const char
+        *bytes; /* to requests of keys 1, 2, 3, sent at once, and of 4, sent later */
+    unsigned replies; /* that count as the first does */
     enum reply_outcome next;
+    enum codec_verb verb; /* of those behind the first */
+    enum request_then then;
+    bool is_verified;
 } together[] = {
-    {"all of one time", HIT("1") HIT("2") HIT("3") HIT("4"), 3, REPLY_GOOD},
-    {"to the miss", HIT("1") HIT("2") "END\r\n", 2, REPLY_GOOD},
-    {"none behind a miss", "END\r\n" HIT("2") HIT("3"), 1, REPLY_GOOD},
-    {"to another length", HIT("1") "VALUE k0002 0 5\r\nabcde\r\nEND\r\n", 1, REPLY_GOOD},
-    {"other flags are alike", HIT("1") "VALUE k0002 7 4\r\nabcd\r\nEND\r\n", 2,
-     REPLY_MORE},
-    {"to an error", HIT("1") "SERVER_ERROR busy\r\n", 1, REPLY_BAD},
-    {"to another key", HIT("1") HIT("2") HIT("5"), 2, REPLY_BROKEN},
-    {"to what has not come", HIT("1") HIT("2") "VALUE k0003 0 4\r\nabcd\r\nEND\r", 2,
-     REPLY_MORE},
+    {"all of one time", HIT("1") HIT("2") HIT("3") HIT("4"), 3, REPLY_GOOD, PLAIN},
+    {"to the miss", HIT("1") HIT("2") "END\r\n", 2, REPLY_GOOD, PLAIN},
+    {"none behind a miss", "END\r\n" HIT("2") HIT("3"), 1, REPLY_GOOD, PLAIN},
+    {"to another length", HIT("1") "VALUE k0002 0 1\r\na\r\nEND\r\n", 1, REPLY_GOOD,
+     PLAIN},
+    {"with other flags", HIT("1") "VALUE k0002 7 4\r\nabcd\r\nEND\r\n", 2, REPLY_MORE,
+     PLAIN},
+    {"to an error", HIT("1") "SERVER_ERROR busy\r\n", 1, REPLY_BAD, PLAIN},
+    {"to another key", HIT("1") HIT("2") HIT("5"), 2, REPLY_BROKEN, PLAIN},
+    {"to the end", HIT("1") HIT("2") "VALUE k0003 0 4\r\nabcd\r\nEND\r", 2, REPLY_MORE,
+     PLAIN},
+    {"to another verb", HIT("1") HIT("2"), 1, REPLY_GOOD, CODEC_GETS, THEN_NOTHING,
+     false},
+    {"to what is followed", HIT("1") HIT("2"), 1, REPLY_GOOD, CODEC_GET, THEN_SET, false},
+    {"to what is compared", HIT("1") HIT("2"), 1, REPLY_WRONG, CODEC_GET, THEN_NOTHING,
+     true},
 };
 
 TEST(test_replies_together)
@@ -174,12 +185,11 @@ TEST(test_replies_together)
         struct reply_done done;
         const char *bytes = together[i].bytes;
         size_t len = strlen(bytes);
-        for (uint64_t key = 1; key <= 3; key++) {
-            push_one(CODEC_GET, key, THEN_NOTHING, false);
+        push_one(CODEC_GET, 1, THEN_NOTHING, false);
+        for (uint64_t key = 2; key <= 4; key++) {
+            push_one(together[i].verb, key, together[i].then, together[i].is_verified);
+            flush(key <= 3 ? 1 : 2);
         }
-        flush(1);
-        push_one(CODEC_GET, 4, THEN_NOTHING, false);
-        flush(2);
         lconn_parse(&conn, &workload, bytes, len, &done);
         ck_assert_int_eq(done.outcome, REPLY_GOOD);
         size_t taken = done.taken;
@@ -194,34 +204,7 @@ TEST(test_replies_together)
         while (lconn_take_op(&conn, &op)) {
         }
         reply_reset(&conn.reply);
-    }
-}
-
-/* Requests of which the values are compared, or from which something follows, are taken one by one. */
-TEST(test_replies_apart)
-{
-    struct reply_done done;
-    static const struct {
-        enum codec_verb verb;
-        enum request_then then;
-        bool is_verified;
-    } others[] = {{CODEC_GETS, THEN_NOTHING, false},
-                  {CODEC_GET, THEN_SET, false},
-                  {CODEC_GET, THEN_NOTHING, true}};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        push_one(CODEC_GET, 1, THEN_NOTHING, false);
-        push_one(others[i].verb, 2, others[i].then, others[i].is_verified);
-        flush(1);
-        const char *bytes = HIT("1") HIT("2");
-        lconn_parse(&conn, &workload, bytes, strlen(bytes), &done);
-        ck_assert_int_eq(done.outcome, REPLY_GOOD);
-        size_t taken = done.taken;
-        ck_assert_uint_eq(
-            lconn_parse_alike(&conn, &workload, bytes, strlen(bytes), &taken, &done), 0);
-        ck_assert_uint_eq(taken, done.taken);
-        struct request_op op;
-        ck_assert(lconn_take_op(&conn, &op));
-        reply_reset(&conn.reply);
+        followups_reset(&conn.followups);
     }
 }
 
@@ -908,69 +891,4 @@ TEST(test_asked_again)
     set.keys = &(uint64_t){8};
     lconn_push(&conn, &workload, &set);
     ck_assert_uint_eq(send_datagram(now), id + 1);
-}
-
-TEST(test_targets)
-{
-    static const char *const good[] = {"127.0.0.1", "127.0.0.1:11211", "unix:/tmp/x"};
-    static const char *const bad[] = {
-        "",     ":1",   "127.0.0.1:", "unix:",
-        "[::1", "[]:1", "[::1]x",     "127.0.0.1:nosuchservice"};
-    static const struct {
-        const char *text;
-        unsigned ports, first;
-        size_t at;
-    } ranges[] = {
-        {"h", 1, 0, 0},
-        {"h:1", 1, 0, 0},
-        {"my-host", 1, 0, 0},
-        {"udp://my-host", 1, 0, 0},
-        {"unix:/a:1-2", 1, 0, 0},
-        {"h:5-5", 1, 5, 2},
-        {"h:11211-11214", 4, 11211, 2},
-        {"tls://[::1]:65534-65535", 2, 65534, 12},
-        {"h:2-1", 0, 0, 0},
-        {"h:0-1", 0, 0, 0},
-        {"h:1-65536", 0, 0, 0},
-        {"h:1-", 0, 0, 0},
-        {"h:-1", 0, 0, 0},
-    };
-    static const struct {
-        const char *text, *host;
-        unsigned port;
-        enum transport transport;
-        const char *place;
-    } others[] = {
-        {"udp://127.0.0.1:7", "127.0.0.1", 7, TRANSPORT_UDP, "udp://127.0.0.1:7"},
-        {"tls://[::1]:8", "::1", 8, TRANSPORT_TLS, "tls://[::1]:8"},
-        {"tcp://127.0.0.1", "127.0.0.1", 11211, TRANSPORT_TCP, "127.0.0.1:11211"},
-        {"::1", "::1", 11211, TRANSPORT_TCP, "[::1]:11211"},
-        {"unix:///tmp/x", "/tmp/x", 0, TRANSPORT_UNIX, "unix:///tmp/x"},
-    };
-    struct target t;
-    char err[256], place[TARGET_PLACE_MAX];
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        size_t at = 0;
-        unsigned first = 0;
-        ck_assert_uint_eq(target_ports(ranges[i].text, &at, &first), ranges[i].ports);
-        ck_assert_uint_eq(at, ranges[i].at);
-        ck_assert_uint_eq(first, ranges[i].first);
-    }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        ck_assert(target_resolve(&t, others[i].text, TRANSPORT_TCP, err, sizeof err));
-        ck_assert_str_eq(t.host, others[i].host);
-        ck_assert_uint_eq(t.port, others[i].port);
-        ck_assert_int_eq(t.transport, others[i].transport);
-        ck_assert_str_eq(target_place(&t, place), others[i].place);
-    }
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        ck_assert_msg(target_resolve(&t, good[i], TRANSPORT_TCP, err, sizeof err),
-                      "%s: %s", good[i], err);
-        ck_assert(t.is_local);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        ck_assert_msg(!target_resolve(&t, bad[i], TRANSPORT_TCP, err, sizeof err), "%s",
-                      bad[i]);
-        ck_assert_int_ne(err[0], '\0');
-    }
 }
