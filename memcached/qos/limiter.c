@@ -193,6 +193,13 @@ peers_remove(struct limiter_worker *d, struct waitq_node *n)
     --*hash_count(d, n);
 }
 
+/* The time from one look at the list to the next is at least what the look costs, many times over. */
+static nsec_t
+next_look(const struct limiter_worker *d, nsec_t now)
+{
+    return now + PEERS_LOOK_NS + d->peers_length * PEERS_LOOK_EACH_NS;
+}
+
 /* The next in the list that has its tokens, taken; NULL when this look is over. */
 static struct waitq_node *
 peers_pop(struct limiter_worker *d, nsec_t now)
@@ -214,7 +221,7 @@ peers_pop(struct limiter_worker *d, nsec_t now)
         d->peers_next = n->node.next;
         d->peers_retry = retry_at < d->peers_retry ? retry_at : d->peers_retry;
     }
-    nsec_t soonest = now + PEERS_LOOK_NS + d->peers_length * PEERS_LOOK_EACH_NS;
+    nsec_t soonest = next_look(d, now);
     d->peers_at = d->peers_retry > soonest ? d->peers_retry : soonest;
     return NULL;
 }
@@ -303,8 +310,10 @@ queue_up(struct limiter_worker *d, struct waitq_node *n, nsec_t now)
 {
     d->waiting++;
     if (n->stage == STAGE_PEER) {
+        nsec_t look = d->peers_length == 0 ? now : next_look(d, now);
         peers_push(d, n);
-        d->peers_at = d->peers_length == 1 ? now : d->peers_at;
+        /* It may have its tokens long before those that were looked at. */
+        d->peers_at = look < d->peers_at || d->peers_length == 1 ? look : d->peers_at;
         return true;
     }
     struct waitq *g = n->stage == STAGE_CLASS ? &d->by_class[n->node.class] : &d->total;

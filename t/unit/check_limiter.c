@@ -255,6 +255,26 @@ TEST(an_address_has_its_own_rate)
     }
 }
 
+/* One that owes much is not what the others of the worker wait for, even if it leaves. */
+TEST(a_debtor_keeps_nobody)
+{
+    struct limiter_conf conf = {.peer = {.rate = 100}, .counts_keys = true};
+    server_start(&conf, 1);
+    struct client *debtor = add_client(0, CLASS_SMALL, 0x123456789);
+    debtor->request.keys = 5000;
+    run(START + NSEC_PER_SEC);
+    ck_assert_uint_eq(debtor->admitted, 1); /* and now it waits for 50 s */
+    struct client *other = add_client(0, CLASS_SMALL, 0x987654321);
+    struct client *same_slot =
+        add_client(0, CLASS_SMALL, 0x123456789 + LIMITER_PEER_HASHES);
+    run(START + 11 * NSEC_PER_SEC);
+    expect_between(other->admitted, 990, 1036);
+    expect_between(same_slot->admitted, 990, 1036);
+    limiter_leave(&server.limiters[0], &debtor->node);
+    run(START + 21 * NSEC_PER_SEC);
+    expect_between(other->admitted, 1980, 2036);
+}
+
 TEST(keys_are_what_is_counted)
 {
     struct limiter_conf conf = {.total = {.rate = 1000, .burst = 20},
