@@ -314,6 +314,9 @@ lru_renew(struct store *s, struct item *it, unsigned class_id,
         shares_add(&c->uses[it->owner], total - before, 0);
     }
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    if (total > before) {
+        cap(s, it, now);
+    }
 }
 
 void

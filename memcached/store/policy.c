@@ -180,12 +180,12 @@ judge_s3fifo(const struct item *it, const struct pull_rule *ask)
 static enum action
 pass_over(const struct store *s, enum store_list list, const struct pull_rule *ask)
 {
-    bool is_hot = list == STORE_LIST_HOT && lru_policy(&s->lru) == STORE_LRU_S3FIFO;
-
-    if (is_hot && !ask->caps) {
-        return ACTION_TO_COLD;
+    if (ask->caps || list == STORE_LIST_COLD) {
+        return ACTION_PASS;
     }
-    return is_hot || list == STORE_LIST_COLD ? ACTION_PASS : ACTION_KEEP;
+    return list == STORE_LIST_HOT && lru_policy(&s->lru) == STORE_LRU_S3FIFO
+               ? ACTION_TO_COLD
+               : ACTION_KEEP;
 }
 
 enum action
@@ -202,7 +202,12 @@ policy_judge(const struct store *s, const struct item *it, const struct pull_rul
     if (unlikely(kept >> it->owner & 1) && ask->evicts) {
         return pass_over(s, list, ask);
     }
-    if (lru_policy(&s->lru) == STORE_LRU_S3FIFO && list != STORE_LIST_TEMP) {
+    bool is_s3fifo = lru_policy(&s->lru) == STORE_LRU_S3FIFO;
+    if (unlikely(ask->caps) &&
+        (!is_s3fifo || list == STORE_LIST_WARM || list == STORE_LIST_TEMP)) {
+        return ACTION_EVICT; /* nowhere has it more than its ceiling */
+    }
+    if (is_s3fifo && list != STORE_LIST_TEMP) {
         return judge_s3fifo(it, ask);
     }
     switch (list) {
@@ -350,13 +355,18 @@ void
 policy_cap(struct store *s, unsigned class_id, unsigned owner, uint32_t now)
 {
     static const struct pull_rule own = {.evicts = true, .goes_on = true, .caps = true};
-    static const enum store_list lists[] = {STORE_LIST_HOT, STORE_LIST_COLD};
+    static const enum store_list queues[] = {STORE_LIST_HOT, STORE_LIST_COLD,
+                                             STORE_LIST_WARM, STORE_LIST_TEMP},
+                                 by_age[] = {STORE_LIST_COLD, STORE_LIST_HOT,
+                                             STORE_LIST_WARM, STORE_LIST_TEMP};
+    const enum store_list *lists =
+        lru_policy(&s->lru) == STORE_LRU_S3FIFO ? queues : by_age;
     struct pull_bypass others = {SHARES_EVERY & ~(1u << owner), LRU_PASSES};
 
     for (unsigned n = 0; n < CAP_EVICTIONS && others.left > 0 && shares_is_over(s, owner);
          n++) {
         unsigned id = cap_next(s, class_id, owner, n, now);
-        for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists) && others.left > 0; i++) {
+        for (unsigned i = 0; i < STORE_LISTS && others.left > 0; i++) {
             if (lru_pull(s, id, lists[i], &own, &others, S3FIFO_ROUNDS, now) >=
                 PULL_RECLAIMED) {
                 break;

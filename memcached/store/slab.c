@@ -163,7 +163,10 @@ build_classes(struct slab *sl, const struct store_conf *conf)
                size < conf->chunk_max / conf->growth_factor) {
             size = round_up(size);
             add_class(sl, size);
-            size = (uint32_t)(size * conf->growth_factor);
+            uint32_t next = (uint32_t)(size * conf->growth_factor);
+            /* Equal sizes end the series where each of them counts; elsewhere it has to grow. */
+            size = next > size || 1u << sl->pages.range.shift <= SLAB_ALIGN ? next
+                                                                            : size + 1;
         }
     }
     add_class(sl, conf->chunk_max);

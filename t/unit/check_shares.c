@@ -22,15 +22,23 @@ share(unsigned owner, unsigned per_mille, bool is_ceiling)
     store_set_shares(s, &shares);
 }
 
+/* exptime: STORE_NEVER, or when it expires. */
 static void
-store_at(unsigned owner, const char *key, size_t len, uint32_t now)
+store_until(unsigned owner, const char *key, size_t len, uint32_t exptime, uint32_t now)
 {
     FREED char *text = malloc(len + 1);
-    struct store_value value = {.p = text, .len = (uint32_t)len, .owner = (uint8_t)owner};
+    struct store_value value = {
+        .p = text, .len = (uint32_t)len, .exptime = exptime, .owner = (uint8_t)owner};
     uint8_t class_id;
 
     memset(text, 'x', len);
     expect_ok(store_set(s, key_of(key), &value, now, &class_id));
+}
+
+static void
+store_at(unsigned owner, const char *key, size_t len, uint32_t now)
+{
+    store_until(owner, key, len, STORE_NEVER, now);
 }
 
 static void
@@ -282,12 +290,41 @@ TEST_ROWS(a_ceiling_holds_in_an_empty_store, policies, store_lru_name(*row))
     share(BATCH, 100, true);
     for (unsigned i = 0; i < 3 * PLACES; i++) {
         store_as(BATCH, numbered("b", i), VALUE);
-        if (*row != STORE_LRU_SEGMENTED) { /* there what is in HOT is not evicted */
-            ck_assert_uint_le(stats_of(BATCH).bytes, ceiling + 2 * VALUE);
-        }
+        ck_assert_uint_le(stats_of(BATCH).bytes, ceiling + 2 * VALUE);
     }
     store_range(WEB, "web", 0, 80);
     ck_assert_uint_eq(count_kept("web", 0, 80), 80);
+}
+
+static const enum store_lru_policy with_temp[] = {STORE_LRU_S3FIFO, STORE_LRU_SEGMENTED};
+
+/* Items that are about to expire have a list of their own, from which nothing else evicts. */
+TEST_ROWS(a_ceiling_holds_for_what_expires_soon, with_temp, store_lru_name(*row))
+{
+    conf.lru.temp_ttl = 60;
+    use_policy(*row);
+    share(BATCH, 100, true);
+    store_range(WEB, "web", 0, PLACES / 2);
+    for (unsigned i = 0; i < 3 * PLACES; i++) {
+        store_until(BATCH, numbered("b", i), VALUE, NOW + 30, NOW);
+        ck_assert_uint_le(stats_of(BATCH).bytes, MIB / 10 + 2 * VALUE);
+    }
+    ck_assert(is_there(s, numbered("b", 3 * PLACES - 1), NOW));
+    ck_assert_uint_eq(count_kept("web", 0, PLACES / 2), PLACES / 2);
+}
+
+/* Nor is it passed by items that become larger where they are. */
+TEST(a_ceiling_holds_for_what_grows_in_place)
+{
+    share(BATCH, 200, true);
+    for (unsigned i = 0; i < 40; i++) {
+        store_as(BATCH, numbered("b", i), VALUE / 2 + 200);
+    }
+    ck_assert_uint_eq(stats_of(BATCH).items, 40);
+    for (unsigned i = 0; i < 40; i++) {
+        store_as(BATCH, numbered("b", i), VALUE);
+        ck_assert_uint_le(stats_of(BATCH).bytes, MIB / 5 + 2 * VALUE);
+    }
 }
 
 TEST(a_lower_ceiling_is_reached_soon)

@@ -230,6 +230,20 @@ TEST(a_limit_beyond_the_machine_costs_nothing)
     ck_assert(is_there(s, "j2999", NOW));
 }
 
+/* Sizes that become one in these units are one class: the series has to go on all the same. */
+TEST(a_small_growth_factor_ends_in_large_units)
+{
+    conf.growth_factor = 1.000001;
+    conf.limit_bytes = 40 * GIB;
+    reopen();
+    const struct slab *sl = &s->slab;
+    ck_assert_uint_eq(sl->pages.range.shift, 4);
+    ck_assert_uint_eq(sl->class_count, STORE_CLASS_MAX);
+    for (unsigned id = 2; id <= sl->class_count; id++) {
+        ck_assert_uint_gt(sl->classes[id].chunk_size, sl->classes[id - 1].chunk_size);
+    }
+}
+
 TEST(the_largest_chunk_is_a_multiple_of_the_unit)
 {
     char err[128];
