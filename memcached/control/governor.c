@@ -11,8 +11,6 @@
 
 #include "net/worker.h"
 
-#define CHANGE_PARTS 200 /* a rate that moves by less than half a percent is left alone */
-
 static nsec_t
 cpu_time(void)
 {
@@ -49,11 +47,10 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     (void)what;
     struct governor *g = arg;
     PTHREAD_OK(pthread_mutex_lock(&g->lock));
-    uint64_t before = (uint64_t)g->share.rate;
+    uint64_t before = g->share.given;
     uint64_t rate =
         cpushare_step(&g->share, clock_now(), cpu_time(), count_admitted(g->shared));
-    uint64_t change = rate > before ? rate - before : before - rate;
-    if (g->share.percent != 0 && change > before / CHANGE_PARTS) {
+    if (g->share.percent != 0 && rate != before) {
         apply(g->shared, rate);
     }
     PTHREAD_OK(pthread_mutex_unlock(&g->lock));
@@ -133,7 +130,7 @@ governor_get(struct governor *g, uint64_t *rate)
 {
     PTHREAD_OK(pthread_mutex_lock(&g->lock));
     unsigned percent = g->share.percent;
-    *rate = (uint64_t)g->share.rate;
+    *rate = g->share.given;
     PTHREAD_OK(pthread_mutex_unlock(&g->lock));
     return percent;
 }

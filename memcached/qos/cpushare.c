@@ -6,7 +6,8 @@
 #include "qos/limit.h"
 
 #define GAIN 0.35
-#define CHANGE_MOST 2.0 /* in one step, either way */
+#define CHANGE_MOST 2.0  /* in one step, either way */
+#define CHANGE_PARTS 200 /* that it moves by at least: half a percent */
 
 void
 cpushare_set(struct cpushare *c, unsigned percent)
@@ -15,6 +16,7 @@ cpushare_set(struct cpushare *c, unsigned percent)
     c->percent = percent;
     if (!goes_on) {
         c->rate = 0;
+        c->given = 0;
         c->at = 0;
     }
 }
@@ -45,7 +47,7 @@ cpushare_step(struct cpushare *c, nsec_t now, nsec_t cpu_ns, uint64_t requests)
     c->cpu_ns = cpu_ns;
     c->requests = requests;
     if (c->percent == 0 || is_first || !is_sane) {
-        return (uint64_t)c->rate;
+        return c->given;
     }
     double wanted = rate_for(c, seconds, cpu_seconds, served);
     if (c->rate == 0) {
@@ -61,5 +63,8 @@ cpushare_step(struct cpushare *c, nsec_t now, nsec_t cpu_ns, uint64_t requests)
     if (c->rate > (double)LIMIT_RATE_MAX) {
         c->rate = (double)LIMIT_RATE_MAX;
     }
-    return (uint64_t)c->rate;
+    uint64_t rate = (uint64_t)c->rate;
+    uint64_t change = rate > c->given ? rate - c->given : c->given - rate;
+    c->given = change > c->given / CHANGE_PARTS ? rate : c->given;
+    return c->given;
 }

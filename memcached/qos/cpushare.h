@@ -22,6 +22,7 @@
 struct cpushare {
     unsigned percent;  /* of one CPU; 0: none */
     double rate;       /* requests a second; 0: not known yet */
+    uint64_t given;    /* of it, what the last step returned */
     nsec_t at;         /* of the last step; 0: none */
     nsec_t cpu_ns;     /* the process had used then */
     uint64_t requests; /* and had admitted */
@@ -30,5 +31,5 @@ struct cpushare {
 /* percent 0 ends it. A changed target starts from the rate that there is. */
 void cpushare_set(struct cpushare *c, unsigned percent);
 /* One look: cpu_ns and requests are totals since the start. Returns the rate from here on, 0:
- * not known yet. */
+ * not known yet; the same as before while it has moved by half a percent at most. */
 uint64_t cpushare_step(struct cpushare *c, nsec_t now, nsec_t cpu_ns, uint64_t requests);

@@ -83,6 +83,38 @@ TEST(it_follows_what_requests_cost)
     expect_between(used, 0.388, 0.412);
 }
 
+/* Steps too small to be told add up. */
+TEST(a_slow_change_is_followed)
+{
+    struct process p = process_start(40, 1e6, 10);
+    unsigned changes = 0;
+    average(&p, 50);
+    for (unsigned i = 0; i < 400; i++) {
+        uint64_t before = p.share.given;
+        p.cost_s *= 1.002;
+        period(&p);
+        changes += p.share.given != before;
+        double left = p.share.rate / (double)p.share.given;
+        expect_between(left, 0.994, 1.006);
+    }
+    ck_assert_uint_ge(changes, 50);
+}
+
+TEST(a_rate_that_hardly_moves_is_left_alone)
+{
+    struct cpushare share = {.percent = 0};
+    nsec_t now = START;
+    cpushare_set(&share, 50);
+    (void)cpushare_step(&share, now, 0, 0);
+    uint64_t first =
+        cpushare_step(&share, now += CPUSHARE_PERIOD, 50 * NSEC_PER_MSEC, 10000);
+    ck_assert_uint_eq(first, 100000);
+    uint64_t second =
+        cpushare_step(&share, now += CPUSHARE_PERIOD, 100 * NSEC_PER_MSEC, 20100);
+    ck_assert_uint_eq(second, first);
+    ck_assert_uint_gt((uint64_t)share.rate, first);
+}
+
 TEST(other_threads_count)
 {
     struct process p = process_start(40, 1e6, 10);
@@ -121,12 +153,11 @@ TEST(any_clock_is_safe)
 {
     struct process p = process_start(40, 1e5, 10);
     average(&p, 20);
-    uint64_t rate = (uint64_t)p.share.rate;
+    uint64_t rate = p.share.given;
     ck_assert_uint_eq(cpushare_step(&p.share, p.now - NSEC_PER_SEC, p.cpu, p.requests),
                       rate);
     ck_assert_uint_eq(cpushare_step(&p.share, 0, 0, 0), rate);
-    ck_assert_uint_eq(cpushare_step(&p.share, UINT64_MAX, 0, UINT64_MAX),
-                      (uint64_t)p.share.rate);
+    ck_assert_uint_eq(cpushare_step(&p.share, UINT64_MAX, 0, UINT64_MAX), p.share.given);
     cpushare_set(&p.share, 0);
     ck_assert_uint_eq(cpushare_step(&p.share, p.now, p.cpu, p.requests), 0);
 }
