@@ -13,10 +13,12 @@ set_verbosity(void *conf, const char *text)
 {
     struct settings *s = conf;
     uint32_t level;
-    if (text != NULL && num_u32(text, strlen(text), &level)) {
+    if (text == NULL) {
+        s->verbosity++;
+    } else if (num_u32(text, strlen(text), &level)) {
         s->verbosity = level;
     } else {
-        s->verbosity++;
+        return "verbose must be a number";
     }
     return NULL;
 }

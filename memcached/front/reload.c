@@ -201,11 +201,26 @@ reload_file(struct stats *st, FILE *out)
 
 /* ---- save ----------------------------------------------------------------------------- */
 
+/* -v of the command line: it would be added to what the file says. */
+static bool
+is_added_to(const struct look *l, const struct opt *row)
+{
+    const struct config *c = &l->next.config;
+    for (size_t i = 0; i < c->given_count; i++) {
+        const struct config_given *g = &c->given[i];
+        if (g->file == NULL && g->value == NULL && g->row->adds_up &&
+            is_same_setting(g->row, row)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool
 is_to_save(const struct look *l, const struct opt *row)
 {
     char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
-    return differs(l, row, now, next) && opt_takes(row, &l->now);
+    return differs(l, row, now, next) && opt_takes(row, &l->now) && !is_added_to(l, row);
 }
 
 /* "qps-limit = 50000", "lru_crawler", "no_lru_crawler"; empty where the row's absence says it. */
