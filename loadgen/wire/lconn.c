@@ -87,9 +87,24 @@ keys_at(const struct lconn *c, unsigned slot_index)
     return c->keys + (size_t)slot_index * c->keys_max;
 }
 
+/* After 65536 requests ids come again: not that of one which is still without a reply. */
+static void
+skip_ids(struct lconn *c)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        if (c->ops[slot(c, i)].id == c->next_id) {
+            c->next_id++;
+            i = 0;
+        }
+    }
+}
+
 static void
 push(struct lconn *c, const struct workload *w, const struct request *r)
 {
+    if (c->is_framed) {
+        skip_ids(c);
+    }
     must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
     must(r->op.keys >= 1 && r->op.keys <= c->keys_max);
     unsigned at = slot(c, c->count);

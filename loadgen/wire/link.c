@@ -74,7 +74,8 @@ link_open(struct link *l, const struct link_conf *conf, const char **why)
     int family = t->addr.ss_family;
     int type = t->transport == TRANSPORT_UDP ? SOCK_DGRAM : SOCK_STREAM;
     must(l->fd == -1);
-    *l = (struct link){.fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    *l = (struct link){.fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+                       .is_datagram = type == SOCK_DGRAM};
     if (l->fd == -1) {
         return open_failed(l, why);
     }
@@ -170,7 +171,7 @@ link_receive(struct link *l, char *to, size_t room, size_t *len, bool *has_more)
     do {
         n = receive_now(l->fd, to, room);
     } while (n < 0 && errno == EINTR);
-    if (n > 0) {
+    if (n > 0 || (n == 0 && l->is_datagram)) {
         *len = (size_t)n;
         return LINK_OK;
     }

@@ -25,6 +25,7 @@ enum link_io {
 
 struct link {
     int fd;                   /* -1: closed */
+    bool is_datagram;         /* one of no bytes is no end */
     struct ltls_session *tls; /* NULL: none */
     bool is_connected;        /* what remains is the TLS handshake */
     bool wants_write;         /* AGAIN: until it is writable; else until readable */
@@ -48,6 +49,6 @@ void link_close(struct link *l);
 /* Up to len bytes, a whole datagram at once. *sent may be less than len with OK. */
 must_check enum link_io link_send(struct link *l, const char *bytes, size_t len,
                                   size_t *sent);
-/* OK: *len bytes, at least one. *has_more: call again, no event may say so. */
+/* OK: *len bytes, at least one but of datagrams. *has_more: call again, no event may say so. */
 must_check enum link_io link_receive(struct link *l, char *to, size_t room, size_t *len,
                                      bool *has_more);

@@ -2,15 +2,18 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Replies put together from datagrams: in any order, with some twice, some missing, several
- * replies at once, and parts that contradict each other.
+ * replies at once, and parts that contradict each other; and requests that are sent in datagrams.
  */
 #include "loadgen/wire/dgram.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "check_main.h"
+#include "loadgen/wire/lconn.h"
 
 #define REPLY_MAX 10000
 #define REQUESTS 4
@@ -208,4 +211,113 @@ TEST(test_no_room)
         expect_reply("ab", 2);
     }
     ck_assert_int_eq(take(0, 1, 2, "b", 1), DGRAM_PART);
+}
+
+/* ---- requests in datagrams --------------------------------------------------------------- */
+
+#define DEPTH 4
+
+static struct workload workload;
+static struct target target = {.transport = TRANSPORT_UDP};
+static struct lconn conn;
+
+static void
+set_up_conn(void)
+{
+    struct workload_conf conf = {
+        .records = 1000, .getcount = dist_fixed(1), .key_prefix = "k"};
+    ck_assert_ptr_null(mix_parse(&conf.mix, "get:1,set:1"));
+    ck_assert_ptr_null(dist_parse(&conf.key_size, "5"));
+    ck_assert_ptr_null(dist_parse(&conf.value_size, "4"));
+    ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
+    ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
+    ck_assert_ptr_null(workload_init(&workload, &conf));
+    workload_open(&workload);
+    struct lconn_conf lc = {&codec_ascii, &target, 0,    DEPTH,
+                            &workload,    NULL,    NULL, false};
+    lconn_init(&conn, &lc);
+    conn.state = LCONN_UP;
+}
+
+static void
+tear_down_conn(void)
+{
+    lconn_fini(&conn);
+    workload_close(&workload);
+}
+
+static uint16_t
+send_datagram(nsec_t now)
+{
+    const char *bytes;
+    uint16_t id;
+    lconn_begin_flush(&conn);
+    size_t len = lconn_output(&conn, &bytes);
+    ck_assert(dgram_id(bytes, len, &id));
+    lconn_sent(&conn, len, now);
+    lconn_end_flush(&conn, 0);
+    return id;
+}
+
+FIXTURE(set_up_conn, tear_down_conn);
+
+/* Ids have 16 bits: one whose request has no reply yet is not given to another. */
+TEST(test_ids_come_again)
+{
+    struct request_op op;
+    uint64_t key = 7;
+    struct request set = {.op = {.verb = CODEC_SET, .keys = 1}, .keys = &key};
+    lconn_push(&conn, &workload, &set);
+    uint16_t lost = send_datagram(1000);
+    for (unsigned i = 1; i < 3 * 65536; i++) {
+        lconn_push(&conn, &workload, &set);
+        uint16_t id = send_datagram(1000 + i);
+        expect(id != lost);
+        expect(lconn_choose(&conn, id) && lconn_take_op(&conn, &op));
+        expect(op.issued == 1000 + i);
+    }
+    ck_assert(lconn_choose(&conn, lost) && lconn_take_op(&conn, &op));
+    ck_assert_uint_eq(op.issued, 1000);
+}
+
+/* Under the same id, after twice the time each time, and the answer to any answers it. */
+TEST(test_asked_again)
+{
+    const struct lconn_timeout patience = {100, 300};
+    static const nsec_t waits[] = {100, 200, 300, 300};
+    uint64_t key = 7;
+    struct request set = {.op = {.verb = CODEC_SET, .keys = 1}, .keys = &key};
+    lconn_push(&conn, &workload, &set);
+    ck_assert(!lconn_retransmit(&conn, &workload, &patience, 1000000)); /* not sent yet */
+    nsec_t now = 1000;
+    uint16_t id = send_datagram(now);
+    for (unsigned i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        ck_assert(!lconn_retransmit(&conn, &workload, &patience, now + waits[i]));
+        now += waits[i] + 1;
+        ck_assert(lconn_retransmit(&conn, &workload, &patience, now));
+        ck_assert_uint_eq(send_datagram(now), id);
+        ck_assert_uint_eq(conn.count, 1);
+    }
+    ck_assert(lconn_choose(&conn, id));
+    set.keys = &(uint64_t){8};
+    lconn_push(&conn, &workload, &set);
+    ck_assert_uint_eq(send_datagram(now), id + 1);
+}
+
+/* A datagram of no bytes is a stray, not the end of a connection. */
+TEST(test_no_bytes)
+{
+    int pair[2];
+    char to[8];
+    size_t len = 1;
+    bool has_more;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+    conn.link.fd = pair[0];
+    conn.link.is_datagram = true;
+    ck_assert_int_eq(send(pair[1], "", 0, 0), 0);
+    ck_assert_int_eq(link_receive(&conn.link, to, sizeof to, &len, &has_more), LINK_OK);
+    ck_assert_uint_eq(len, 0);
+    ck_assert_int_eq(link_receive(&conn.link, to, sizeof to, &len, &has_more),
+                     LINK_AGAIN);
+    close(pair[1]);
 }
