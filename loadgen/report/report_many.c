@@ -49,6 +49,11 @@ print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
         fputs(a->peak > 0 ? "it ended before the runs could tell of one"
                           : "no request was answered in a closed loop",
               out);
+    } else if (!a->is_met && a->limit == 0) {
+        fprintf(out,
+                "requests stayed unanswered at %.1f/s, so the latency of a low load is "
+                "not known",
+                a->high);
     } else if (!a->is_met) {
         fprintf(out, "the lowest tried, %.1f/s, missed it by %s", a->high,
                 search_bound_name(a->bound));

@@ -338,22 +338,30 @@ bracket_start(struct search *s)
     }
 }
 
-/* Of the rates that were tried before the limit was known, too. */
-static void
+/* Of the rates that were tried before the limit was known, too. False: requests stayed unanswered
+ * even at the low load, and no multiple of that is a limit. */
+static bool
 learn_limit(struct search *s, double value)
 {
-    s->limit = s->conf.limit_times * value;
+    bool is_known = isfinite(value);
+    s->limit = is_known ? s->conf.limit_times * value : 0;
     for (unsigned i = 0; i < s->tried_count; i++) {
         struct search_point *p = &s->tried[i];
         p->verdict = judge(s, &p->outcome, &p->bound);
+        if (!is_known) {
+            p->verdict = SEARCH_MISSED;
+            p->bound = SEARCH_BY_LATENCY;
+        }
     }
+    return is_known;
 }
 
 static void
 bracket_tell(struct search *s, const struct search_point *p)
 {
-    if (s->limit == 0) {
-        learn_limit(s, p->outcome.value);
+    if (s->limit == 0 && !learn_limit(s, p->outcome.value)) {
+        finish(s);
+        return;
     }
     bracket_next(s);
 }
@@ -507,7 +515,8 @@ search_answer(const struct search *s)
 {
     struct span span = span_of(s->confirmed, s->confirmed_count);
     struct span tried = span_of(s->tried, s->tried_count);
-    bool is_capped = span.high == 0 && s->conf.rate_max > 0;
+    bool is_capped =
+        span.high == 0 && s->conf.rate_max > 0 && span.low >= s->conf.rate_max;
     struct search_answer a = {
         .is_confirmed = span.low > 0 && (span.high > 0 || is_capped),
         .limit = s->limit,

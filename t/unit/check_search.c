@@ -380,6 +380,28 @@ TEST(relative)
     ck_assert(a.limit > 0);
 }
 
+static struct search_outcome
+run_unanswered(struct model *m, double rate)
+{
+    struct search_outcome o = run_formula(m, rate);
+    o.value = o.high = INFINITY;
+    return o;
+}
+
+/* Three times infinity is no limit, which any rate would meet. */
+TEST(relative_to_nothing)
+{
+    struct model m = {.run = run_unanswered, .q = 0.99, .noise = 0.01};
+    struct search_conf conf = usual;
+    conf.limit = 0;
+    conf.limit_times = 3;
+    rng_init(&m.rng, 1, 0);
+    struct search_answer a = search(&m, &conf);
+    ck_assert(!a.is_met && !a.is_found && !a.is_confirmed);
+    ck_assert_double_eq(a.limit, 0);
+    ck_assert_double_gt(a.high, 0);
+}
+
 TEST(spoiled)
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = 0.01};
@@ -430,6 +452,11 @@ TEST(budget)
         ck_assert_uint_le(a.probes, (unsigned)runs);
         ck_assert_msg(a.low <= truth * 1.02 && (a.high == 0 || a.high >= truth * 0.98),
                       "%d runs: %f to %f", runs, a.low, a.high);
+        /* With a rate that is not exceeded, it is not that one which was confirmed. */
+        conf.rate_max = 10 * MU;
+        rng_init(&m.rng, 1, 0);
+        struct search_answer b = search(&m, &conf);
+        ck_assert_int_eq(b.is_confirmed, a.is_confirmed);
     }
 }
 
