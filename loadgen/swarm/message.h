@@ -20,7 +20,7 @@
 #define LEASE_RENEW NSEC_PER_SEC      /* the leader renews the lease at this interval */
 #define LEASE_TERM (3 * NSEC_PER_SEC) /* without a word for this long, an agent stops */
 #define LEASE_PAUSE_FIRST (100 * NSEC_PER_MSEC)
-#define LEASE_PAUSE_LAST (5 * NSEC_PER_SEC)
+#define LEASE_PAUSE_LAST (2 * NSEC_PER_SEC) /* within which a leader waits: GREET_TIME */
 
 struct lease {
     nsec_t renewed_at;

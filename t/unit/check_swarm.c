@@ -10,6 +10,7 @@
 #include "loadgen/options/options.h"
 #include "loadgen/options/scope.h"
 #include "loadgen/swarm/allow.h"
+#include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/leader/align.h"
 #include "loadgen/swarm/leader/share_out.h"
 #include "loadgen/swarm/message.h"
@@ -172,6 +173,8 @@ TEST(pauses_double)
     ck_assert_uint_eq(lease_pause(1), LEASE_PAUSE_FIRST);
     ck_assert_uint_eq(lease_pause(2), 2 * LEASE_PAUSE_FIRST);
     ck_assert_uint_eq(lease_pause(4), 8 * LEASE_PAUSE_FIRST);
+    /* A leader that has the key must not give up meanwhile, or the count would never end. */
+    ck_assert_uint_le(2 * lease_pause(UINT32_MAX), GREET_TIME);
     ck_assert_uint_eq(lease_pause(50), LEASE_PAUSE_LAST);
     ck_assert_uint_eq(lease_pause(UINT32_MAX), LEASE_PAUSE_LAST);
 }
