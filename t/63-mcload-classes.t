@@ -103,6 +103,8 @@ for my $slo ('p50:100s', 'p50:1ns') {
     $run = mcload_json('-s', $at, @BRIEFLY, '-r', '10', '-q', '100', "--slo=$slo", '--assert');
     my ($status, $word) = $slo eq 'p50:1ns' || $run->{json}{'latency.intended.pct.p50'} eq 'null' ? (4, 'missed') : (0, 'met');
     like($run->{out}, qr/^Objective $slo = $word, /m, "$slo is $word");
+    is($run->{json}{'slo.objective'}, "\"$slo\"", '... in the JSON, too');
+    is($run->{json}{'slo.met'}, $word eq 'met' ? 'true' : 'false', '... and whether it was met');
     is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : $status, '... and so is the status');
 }
 $run = mcload('-s', $at, '-t', '0.3', '-r', '10', '-q', '100', '--slo=p50:1ns');

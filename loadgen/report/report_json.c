@@ -342,7 +342,7 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
     if (o->by_size) {
         report_sizes_json(&r->total, j);
     }
-    write_slo(j, r);
+    write_slo(j, r->classes_len == 1 ? &r->classes[0] : r);
     write_checks(j, r);
     json_put(j, JSON("valid", r->is_valid));
 }
