@@ -367,7 +367,8 @@ for my $case (
     ["--trace=$twitter --trace-load=0", 1, qr/the number of keys is between/],
     ["--trace=$twitter --trace-load=many", 1, qr/the number of keys is between/],
     ['--trace-load', 1, qr/needs a trace/],
-    ['--trace-time=rate', 1, qr/needs a trace/],
+    (map { [$_, 1, qr/needs a trace/] } '--trace-time=rate', '--trace-order=client', '--trace-spread=none', '--trace-bad=skip'),
+    ["--trace=$twitter --trace-time=rate -q 5 --qps-warmup=1:5", 1, qr/--qps-warmup contradicts/],
 ) {
     my ($args, $status, $says) = @$case;
     $run = mcload(@to, split ' ', $args);

@@ -149,7 +149,9 @@ for my $case (
     [['--search=99:1000', '--repeat=2'], qr/--repeat is for runs and scans/],
     [['--search=99:1000', '--scan=1:2:1'], qr/exclusive/], [['--scan=1:2'], qr/a scan is/],
     [['--scan=5:1:1'], qr/goes up/], [['--scan-order=left'], qr/up, down or shuffled/],
-    [['--stop-latency=99:1000'], qr/needs --scan/], [['--search-tolerance=0%'], qr/above 0%/],
+    [['--stop-latency=99:1000'], qr/needs --scan/], [['--scan=1:2:1', '--stop-latency=99:1000,err<1%'], qr/latencies alone/],
+    [['--search-tolerance=2%'], qr/need --search/], [['--search-budget=60'], qr/need --search/], [['--scan-order=down'], qr/needs --scan/],
+    [['--qps-warmup=1:5'], qr/needs a rate/], [['--search-tolerance=0%'], qr/above 0%/],
     [['--search-tolerance=1'], qr/at most 50%/], [['-q', '0%'], qr/above 0%/], [['-q', 'x'], qr/not a number/],
     [['--repeat=0'], qr/between 1/], [['--late=drop'], qr/needs a rate/],
 ) {

@@ -183,7 +183,8 @@ next_due(struct source *s)
         bool is_capped = o->pacing.late == LATE_CAP;
         o->could_send = may_send(o, due) && !is_capped;
         when = may_send(o, due) ? due.when : ALARMS_NEVER;
-        if (is_capped && when + PACING_LATE < pacer_next(&o->pacing.cap)) {
+        if (is_capped && when != ALARMS_NEVER &&
+            when + PACING_LATE < pacer_next(&o->pacing.cap)) {
             when = pacer_next(&o->pacing.cap);
         }
     }

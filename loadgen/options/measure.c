@@ -176,6 +176,13 @@ check_class(const struct options *o, const struct lclass *c)
     if (o->warmup_qps > 0 && c->traffic.is_timed) {
         return "a trace with its own times says when: --qps-warmup contradicts it";
     }
+    if (o->warmup_qps > 0 && has_trace) {
+        return "--trace says when: --qps-warmup contradicts it";
+    }
+    if (o->warmup_qps > 0 && !varies && c->qps == 0 && c->qps_share == 0 &&
+        !o->goal.is_given && !o->scan.is_given) {
+        return "--qps-warmup is for an open loop: it needs a rate (--qps)";
+    }
     if (o->warmup_drain_s > 0 && has_trace) {
         return "--trace says when: --warmup-drain contradicts it";
     }

@@ -131,6 +131,15 @@ settle(struct options *o)
     if (o->stop_goal.is_given && o->stop_goal.limit_ns == 0) {
         return "--stop-latency takes a time";
     }
+    if (o->stop_goal.errors_max > 0) {
+        return "--stop-latency looks at latencies alone: err< is for --search";
+    }
+    if (!o->goal.is_given && (o->tolerance != TOLERANCE_DEFAULT || o->budget_s > 0)) {
+        return "--search-tolerance and --search-budget need --search";
+    }
+    if (!o->scan.is_given && o->scan_order != SCAN_UP) {
+        return "--scan-order needs --scan";
+    }
     const char *wrong =
         is_varied ? find_varied(o, o->goal.is_given ? &o->goal : &o->stop_goal) : NULL;
     for (unsigned i = 0; i < o->classes_len && wrong == NULL; i++) {

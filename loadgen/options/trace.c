@@ -136,8 +136,10 @@ settle(struct lclass *c)
 {
     bool has_rate = c->qps > 0 || c->qps_share > 0;
     if (c->trace.file.path == NULL) {
-        return c->trace.has_time || c->trace.remap > 0 || c->trace.load_max > 0 ||
-                       c->trace.file.format != TRACE_AUTO
+        const struct lclass_trace *t = &c->trace;
+        return t->has_time || t->remap > 0 || t->load_max > 0 ||
+                       t->file.format != TRACE_AUTO || t->order != READER_BY_KEY ||
+                       t->spread != TRACE_SPREAD_EXPONENTIAL || t->file.skips_bad
                    ? "--trace-... needs a trace (--trace)"
                    : NULL;
     }
