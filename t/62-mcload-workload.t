@@ -112,6 +112,17 @@ like(mcload(@run, '--class=a:{workload=nope}')->{err},
 like(mcload('-s', $at, "--workload=$$_[0]")->{err}, qr/\Amcload: unknown [^\n]*did you mean $$_[1]\?[^\n]*\n\z/,
     "$$_[0] is like $$_[1]") for ['ycsb-a', 'ycsb:a'], ['Twitter_52', 'twitter:52'], ['fb:app', 'fb-app'];
 
+# ---- inserts in several runs -------------------------------------------------------------------
+
+# A record that was not there: also in the runs that follow.
+{
+    my $empty = serve();
+    $run = mcload('-s', $empty->at, '-r', 10, '--noload', '-T', 2, '-c', 2, '-t', 0.2, '-q', '2k', '--ops=insert:1', '--repeat=3');
+    my $stats = mem_stats($empty->connect);
+    cmp_ok($stats->{cmd_set}, '>', 0, 'inserts');
+    is($stats->{curr_items}, $stats->{cmd_set}, '... are all of new records') or diag($run->{err});
+}
+
 # ---- agents ----------------------------------------------------------------------------------
 
 {

@@ -20,6 +20,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .counters = into->counters,
         .evenness = into->evenness,
         .samples = into->samples,
+        .inserted = into->inserted,
         .conns = alloc_zeroed(set->count, sizeof *d->conns),
     };
     rng_init(&d->rng, conf->seed, drive_stream(conf, STREAM_MANNERS));
@@ -50,6 +51,7 @@ drive_generator_init(const struct drive *d, struct generator *g)
         .stream = drive_stream(&d->conf, STREAM_REQUESTS),
         .thread = d->conf.part,
         .threads = d->conf.parts,
+        .inserted = d->inserted,
         .shard = d->set->conf.shard,
     };
     generator_init(g, &conf);

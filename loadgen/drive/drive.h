@@ -78,6 +78,7 @@ struct drive {
     struct counters *counters;
     struct evenness_log *evenness;
     struct samples *samples;  /* without memory of its own when none are wanted */
+    uint64_t *inserted;       /* of struct drive_into */
     struct rng rng;           /* of think times, sessions, lifetimes, backends */
     struct drive_conn *conns; /* one each connection of the set, in its order */
 };
@@ -87,6 +88,7 @@ struct drive_into {
     struct counters *counters;
     struct evenness_log *evenness;
     struct samples *samples;
+    uint64_t *inserted; /* keys, by the thread in all runs; NULL: begins anew */
 };
 
 /* The arguments live longer than d. */

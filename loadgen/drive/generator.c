@@ -14,6 +14,8 @@ generator_init(struct generator *g, const struct generator_conf *conf)
         .w = conf->workload,
         .thread = conf->thread,
         .threads = conf->threads,
+        .inserted = conf->inserted != NULL ? *conf->inserted : 0,
+        .inserted_kept = conf->inserted,
         .shard = conf->shard,
     };
     must(conf->threads > 0);
@@ -34,6 +36,9 @@ generator_init(struct generator *g, const struct generator_conf *conf)
 void
 generator_fini(struct generator *g)
 {
+    if (g->inserted_kept != NULL) {
+        *g->inserted_kept = g->inserted;
+    }
     free(g->keys);
     free(g->servers);
     g->keys = NULL;

@@ -3,7 +3,7 @@
  *
  * One thread's endless list of requests: draws verb and keys from the workload and gives
  * them to a connection. The same (seed, stream) gives the same list, whatever the server
- * does. Its thread only.
+ * does, but for the keys that it inserts: these are new in each run. Its thread only.
  *
  * With several servers that share the keys, a get of keys of several servers becomes a get
  * for each of them: its parts, which are requests of their own.
@@ -22,7 +22,8 @@ struct generator {
     const struct workload *w;
     struct rng rng;
     unsigned thread, threads; /* keys inserted are thread, thread + threads, ... above */
-    uint64_t inserted, sequence; /* how many by this thread */
+    uint64_t inserted, sequence; /* how many by this thread, inserted: in all runs */
+    uint64_t *inserted_kept;     /* for the next run; NULL: there is none */
     uint64_t once;               /* place of its first key that no other request has */
     uint64_t once_given;         /* how many of these it has had */
     uint64_t drift;              /* records replaced since the run began */
@@ -39,6 +40,7 @@ struct generator_conf {
     const struct workload *workload;
     uint64_t seed, stream;
     unsigned thread, threads;
+    uint64_t *inserted; /* keys by this thread before; updated at the end; or NULL */
     const struct shard *shard; /* NULL: every key belongs to every server */
 };
 

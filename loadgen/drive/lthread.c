@@ -97,7 +97,8 @@ get_ready(struct lthread *t, struct lset *set, struct event_loop *l, bool is_fre
     counters_reset(&t->counters);
     evenness_log_reset(&t->evenness);
     const struct drive_conf *c = &t->conf.drive;
-    const struct drive_into into = {&t->counters, &t->evenness, &t->samples};
+    const struct drive_into into = {&t->counters, &t->evenness, &t->samples,
+                                    &t->inserted};
     samples_start(&t->samples, c->seed, drive_stream(c, STREAM_MANNERS));
     event_loop_fini(l);
     event_loop_init(l, c, set, &into);

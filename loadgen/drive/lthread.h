@@ -81,6 +81,7 @@ struct lthread {
     struct evenness_log evenness; /* by its thread; read by the main one between runs */
     struct samples samples;       /* likewise */
     struct cost cost;
+    uint64_t inserted;         /* keys, in all runs */
     bool is_short;             /* its trace ended before the window */
     nsec_t ended_at;           /* end of its window, which may have been cut short */
     char err[LTHREAD_ERR_MAX]; /* valid once it has failed */
