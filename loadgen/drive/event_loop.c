@@ -378,6 +378,13 @@ count_outstanding(const struct lset *set)
     return n;
 }
 
+static bool
+has_left(struct event_loop *l, nsec_t now)
+{
+    struct source *s = l->source;
+    return s->ops->count_left != NULL && s->ops->count_left(s, now);
+}
+
 static void
 drain(struct event_loop *l)
 {
@@ -385,14 +392,16 @@ drain(struct event_loop *l)
     nsec_t give_up = d->window.end + DRIVE_DRAIN;
     nsec_t now = drive_now(d);
     flush_all(l); /* what followed from the last answers */
-    while (now < give_up && count_outstanding(d->set) > 0) {
+    bool reads = has_left(l, now);
+    while (now < give_up && (reads || count_outstanding(d->set) > 0)) {
         if (unlikely(d->conf.cap != NULL)) {
             hold(l, give_up, NULL); /* a run that was stopped has its limits as well */
         }
         lset_wake_at(d->set, give_up);
-        poll_events(l, TICK_MS);
+        poll_events(l, reads ? 1 : TICK_MS);
         now = drive_now(d);
         look_around(l, now);
+        reads = has_left(l, now);
     }
     if (d->conf.cap != NULL) {
         hold(l, now, NULL); /* the next request waits for it */

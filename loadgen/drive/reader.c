@@ -222,6 +222,9 @@ hand_over(struct reader *r, const struct trace_record *record,
     struct trace_buffer *trace_buffer = &r->buffers[made->route % r->conf.threads];
     for (uint32_t i = 0; i < record->repeat && !stops(r); i++) {
         made->at_ns = time_of(r, record);
+        if (r->run.until_ns > 0 && made->at_ns >= r->run.until_ns) {
+            return false;
+        }
         if (!write_page(r, trace_buffer, made)) {
             return false;
         }

@@ -59,6 +59,7 @@ struct reader_run {
     const struct arrivals_law *law; /* speed 0, when there is a rate: gaps */
     double rate;                    /* a second, of all threads; 0: as fast as can be */
     uint64_t seed, stream;
+    uint64_t until_ns; /* what is due from there on is not delivered; 0: all is */
     /* Times are spread as if all were sent. What is to be stored is parted by keys. */
     struct reader_slice slice;
 };

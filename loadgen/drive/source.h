@@ -50,6 +50,8 @@ struct source_ops {
     void (*lost)(struct source *, const struct lconn *c, nsec_t now);
     /* Nothing is left to be sent or to be answered: the window ends. NULL: it never is so. */
     bool (*is_over)(struct source *, nsec_t now);
+    /* After the window: counts what was due and comes only now. True: more may come. */
+    bool (*count_left)(struct source *, nsec_t now);
     /* The run is over: what was due and could not be sent. */
     void (*end)(struct source *, nsec_t now);
     void (*destroy)(struct source *);

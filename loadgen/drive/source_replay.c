@@ -283,20 +283,39 @@ is_over(struct source *s, nsec_t now)
     return is_done(r) && now >= s->d->window.begin + r->trace_buffer->end_ns;
 }
 
+/* While the server was behind, pages waited for it and the reader for pages: what it has not read
+ * was due all the same. What comes now is counted; what is due later makes room for it, too, as the
+ * reader waits for a page of any thread. */
+static bool
+count_left(struct source *s, nsec_t now)
+{
+    struct replay *r = (struct replay *)s;
+    const struct drive *d = s->d;
+    if (!drive_is_open(d)) {
+        return false;
+    }
+    while (trace_buffer_peek(r->trace_buffer) != TRACE_BUFFER_NONE) {
+        uint32_t page = trace_buffer_take(r->trace_buffer);
+        if (intended_of(r, page) < d->window.end) {
+            drive_count(d, &d->counters->offered, intended_of(r, page));
+            give_up(r, page, now);
+        } else {
+            trace_buffer_release(r->trace_buffer, page);
+        }
+    }
+    return !trace_buffer_is_done(r->trace_buffer) &&
+           !atomic_load_explicit(d->conf.stop, memory_order_relaxed);
+}
+
 static void
 end(struct source *s, nsec_t now)
 {
     struct replay *r = (struct replay *)s;
-    uint32_t page;
     for (unsigned i = 0; i < s->d->set->count; i++) {
         give_up_waiting(r, &s->d->set->conns[i], now);
     }
-    while (drive_is_open(s->d) &&
-           (page = trace_buffer_peek(r->trace_buffer)) != TRACE_BUFFER_NONE &&
-           intended_of(r, page) < s->d->window.end) {
-        drive_count(s->d, &s->d->counters->offered,
-                    intended_of(r, trace_buffer_take(r->trace_buffer)));
-        give_up(r, page, now);
+    if (count_left(s, now)) { /* nor was it read in time to be counted */
+        drive_count(s->d, &s->d->counters->starved, s->d->window.end - 1);
     }
 }
 
@@ -317,6 +336,7 @@ static const struct source_ops ops = {
     .up = up,
     .lost = lost,
     .is_over = is_over,
+    .count_left = count_left,
     .end = end,
     .destroy = destroy,
 };

@@ -71,6 +71,10 @@ assignment_replay(const struct run *r, const struct run_class *c,
         .rate = traffic_is_open(&c->traffic) ? c->traffic.rate : 0,
         .seed = r->threads[c->first].conf.drive.seed,
         .stream = stream_of(agent, c->first, STREAM_ARRIVALS),
+        .until_ns = traffic_is_open(&c->traffic)
+                        ? clock_seconds(run_spec_warmup(r->o, spec)) +
+                              clock_seconds(run_spec_time(r->o, spec))
+                        : 0,
         .slice = spec->slice,
     };
 }

@@ -93,6 +93,16 @@ is_key(const struct trace_buffer_slot *p, const char *key)
 
 FIXTURE(set_up, tear_down);
 
+/* What is due when the run is over is not delivered, and nothing waits for it. */
+TEST(what_is_due_later_is_left_out)
+{
+    run.until_ns = 2000000000;
+    open_reader("op_time,key\n10,a\n11,b\n12,c\n13,d\n");
+    is_key(next(0), "a");
+    is_key(next(0), "b");
+    is_done(0);
+}
+
 /* What has nothing in it is told when it is opened: no server has to do with it. */
 static const struct {
     const char *name, *text;

@@ -54,6 +54,7 @@ static struct sim {
     bool refuses;                                   /* no connection can be made */
     nsec_t dial_time;                               /* until that is known; 0: at once */
     size_t takes_bytes;                             /* of one send; 0: all */
+    void (*on_wait)(void);                          /* each time; NULL: nothing */
 } sim;
 
 static unsigned
@@ -207,6 +208,9 @@ static unsigned
 sim_wait(struct lset *s, int timeout_ms)
 {
     nsec_t until = timeout_ms > 0 ? sim.now + MS((nsec_t)timeout_ms) : sim.now + SIM_POLL;
+    if (sim.on_wait != NULL) {
+        sim.on_wait();
+    }
     if (timeout_ms > 0 && sim.wake_at != 0) {
         until = sim.wake_at < until ? sim.wake_at : until;
     }
