@@ -210,6 +210,7 @@ my @mistakes = (
     ['class-shares = write', qr/./],
     ['class-max-wait = 5', 'class-max-wait must be a time like 5ms, from 100us to 10s (--class-max-wait "5")'],
     ['classes = maybe', 'classes must be on or off (--classes "maybe")'],
+    ['verbose = loud', 'verbose must be a number (--verbose "loud")'],
     ['bulk-keys = 0', 'bulk-keys must be a number from 1 (--bulk-keys "0")'],
     ['bulk-bytes = 2g', 'bulk-bytes must be a size from 1 to 1g (--bulk-bytes "2g")'],
     ['control = all', '--control must be local, marked or any (--control "all")'],

@@ -283,6 +283,16 @@ each_profile(sub ($profile) {
     exchange($s, "qos reload\r\n", "OK\r\n");
 });
 
+# -v of the command line is added to the file's level: what is saved is not, and would be too much
+{
+    write_conf('verbose = 1');
+    my ($server, $s) = serve('native', '--config', $file, '-v');
+    my $before = read_file($file);
+    exchange($s, "verbosity 0\r\n", "OK\r\n");
+    exchange($s, "qos save\r\n", "KEPT verbose 2: the command line or an included file says so\r\nOK\r\n", 'a level that is added to is not saved');
+    is(read_file($file), $before, '... the file stays');
+}
+
 # what is saved is what is read, at both ends of what commands take
 {
     write_conf('conn-limit = 300', 'lru_policy = segmented');
