@@ -134,7 +134,7 @@ dump_stats(const struct options *o, struct link *l)
 {
     static const char *const groups[] = {"",        "settings", "items",  "slabs",
                                          "sizes",   "conns",    "qos",    "classes",
-                                         "latency", "pin",      "resctrl"};
+                                         "fair",    "latency",  "pin",    "resctrl"};
     struct json room, *j = command_open(&room, o, "stats", '{');
     enum outcome outcome = DONE;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0] && outcome == DONE; i++) {
