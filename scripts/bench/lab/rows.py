@@ -106,11 +106,11 @@ class Points:
         return self(name, value, is_bound)
 
     def ratio(self, name, base, value):
-        """The median of those of each round, as the machine is not the same in all; where no round has both, that of their
-        medians."""
+        """The median of those of each round, as the machine is not the same in all, but for rounds in which the base is 0
+        (a search that found no rate); where no round has both, that of their medians."""
         medians = over(self(name, value), self(base, value))
         bases = {run.turn: run.values[value] for run in self.of(base)}
-        pairs = [over(run.values[value], bases[run.turn]) for run in self.of(name) if run.turn in bases]
+        pairs = [over(run.values[value], bases[run.turn]) for run in self.of(name) if bases.get(run.turn)]
         return side.median(pairs) if pairs else medians
 
     def has(self, *names):

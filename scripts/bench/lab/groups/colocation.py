@@ -162,12 +162,12 @@ def table_plots(points):
 
 def provisioning(points):
     # Where the client was the limit, the server keeps the goal up to its peak at most.
-    alone = points("alone", "rate" if points("alone", "capped") else "qos")
-    together = points("beside-fifo", "qos")
-    ratio = over(alone, together)
-    most = " at most" if points("alone", "capped") else ""
-    return (f"{together:,.0f} of {alone:,.0f}{most} requests/s within {GOAL_US} us: {1000 * ratio:,.0f} servers{most} "
-            "with batch work for each 1,000 without"), {"the service fits into twice the servers": ratio <= 2}
+    is_capped = points("alone", "capped")
+    part = over(points("beside-fifo", "qos"), points("alone", "rate")) if is_capped else \
+        points.ratio("beside-fifo", "alone", "qos")
+    most = " at most" if is_capped else ""
+    return (f"{part:.0%} of the rate alone within {GOAL_US} us: {over(1000, part):,.0f} servers{most} with batch work for "
+            "each 1,000 without"), {"the service fits into twice the servers": part >= 0.5}
 
 
 ROWS = [
