@@ -132,9 +132,9 @@ put_group(const struct facts *f, const char *name, struct json *j)
 static enum outcome
 dump_stats(const struct options *o, struct link *l)
 {
-    static const char *const groups[] = {"",        "settings", "items",  "slabs",
-                                         "sizes",   "conns",    "qos",    "classes",
-                                         "fair",    "latency",  "pin",    "resctrl"};
+    static const char *const groups[] = {"",      "settings", "items", "slabs",
+                                         "sizes", "conns",    "qos",   "classes",
+                                         "fair",  "latency",  "pin",   "resctrl"};
     struct json room, *j = command_open(&room, o, "stats", '{');
     enum outcome outcome = DONE;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0] && outcome == DONE; i++) {

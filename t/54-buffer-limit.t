@@ -33,6 +33,10 @@ each_profile(sub ($profile) {
         put($s, "mg foo v\r\n" x 500);
         expect_eof($s, '', '500 stacked mg close the connection');
     }
+    $s = $server->connect;
+    exchange($s, "set foo 0 0 2 noreply\r\nhi\r\n" x 500 . "get foo\r\n", "VALUE foo 0 2\r\nhi\r\nEND\r\n", 'what has no reply leaves none');
+    exchange($s, "ms foo 2 q\r\nhi\r\nmg none q\r\n" x 500 . "mn\r\n", "MN\r\n", '... nor do quiet requests');
+    is(mem_stats($server->control)->{response_obj_count}, 0, '... and nothing is counted') if $has_stats;
     is(mem_stats($server->control, 'settings')->{read_buf_mem_limit}, $has_stats ? 1 << 20 : undef,
         'settings');
 

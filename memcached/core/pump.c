@@ -257,8 +257,11 @@ execute_in_budget(struct pump *p, struct turn *turn, const struct session_limits
     size_t bytes = p->out.bytes;
     bool is_retrieval = s->req->family == FAMILY_RETRIEVE && s->error == REPLY_NONE;
     enum session_ran ran = session_run(s, &k->env, &p->in, &p->out, limits);
-    uint32_t replies = is_retrieval ? keys - s->req->keys : ran == RAN_DONE;
     bytes = p->out.bytes - bytes;
+    /* What is over and has said nothing (noreply, a quiet miss) leaves no reply that would be sent. */
+    uint32_t replies = ran == RAN_DONE && bytes == 0 ? 0
+                       : is_retrieval                ? keys - s->req->keys
+                                                     : ran == RAN_DONE;
     account(p, turn, ran, bytes);
     bool is_good = budget_charge(&k->budget, &p->share, &k->pool, replies, bytes);
     if (!is_good && (ran == RAN_DONE || ran == RAN_AGAIN || ran == RAN_LATE)) {

@@ -188,7 +188,8 @@ on_resume(struct poll_source *source, unsigned ready)
     if (!timer_take(source->fd)) {
         return;
     }
-    if (is_full(a->listen) || (a->held != NULL && !take_place(a->listen))) {
+    bool has_to_wait = is_full(a->listen) && !a->listen->conf.rejects_fast;
+    if (has_to_wait || (a->held != NULL && !take_place(a->listen))) {
         resume_later(a);
         return;
     }

@@ -432,6 +432,18 @@ front(struct limiter_worker *d, unsigned i)
     return waitq_oldest(gate_number(d, i));
 }
 
+static void
+unlink_waiting(struct limiter_worker *d, struct waitq_node *n)
+{
+    d->waiting--;
+    if (n->stage == STAGE_PEER) {
+        peers_remove(d, n);
+    } else {
+        waitq_remove(n->stage == STAGE_CLASS ? &d->by_class[n->node.class] : &d->total,
+                     n);
+    }
+}
+
 /* The next one whose wait budget is used up, or the next of all. */
 static struct waitq_node *
 take_front(struct limiter_worker *d, bool any, nsec_t now)
@@ -439,7 +451,7 @@ take_front(struct limiter_worker *d, bool any, nsec_t now)
     for (unsigned i = 0; i < QUEUES; i++) {
         struct waitq_node *n = front(d, i);
         if (n != NULL && (any || is_overdue(d, n, now))) {
-            limiter_leave(d, n);
+            unlink_waiting(d, n);
             return n;
         }
     }
@@ -541,15 +553,9 @@ limiter_look_again(struct limiter_worker *d)
 void
 limiter_leave(struct limiter_worker *d, struct waitq_node *n)
 {
-    if (!waitq_is_waiting(n)) {
-        return;
-    }
-    d->waiting--;
-    if (n->stage == STAGE_PEER) {
-        peers_remove(d, n);
-    } else {
-        waitq_remove(n->stage == STAGE_CLASS ? &d->by_class[n->node.class] : &d->total,
-                     n);
+    if (waitq_is_waiting(n)) {
+        unlink_waiting(d, n);
+        undo(d, n, n->stage);
     }
 }
 

@@ -176,7 +176,7 @@ void limiter_give_back(struct limiter_worker *d, struct waitq_node *n, nsec_t no
 nsec_t limiter_due(struct limiter_worker *d, nsec_t now);
 /* A setting has changed: what was known of the future is void. */
 void limiter_look_again(struct limiter_worker *d);
-/* n waits no more. */
+/* n waits no more: it gives back the tokens that it has. */
 void limiter_leave(struct limiter_worker *d, struct waitq_node *n);
 /* For limiter_rest. */
 void limiter_give_leases(struct limiter_worker *d, nsec_t now);

@@ -275,6 +275,26 @@ TEST(a_debtor_keeps_nobody)
     expect_between(other->admitted, 1980, 2036);
 }
 
+/* A client that does not wait any more has used no tokens of the limits that it had passed. */
+TEST(tokens_of_one_that_leaves_are_given_back)
+{
+    struct limiter_conf conf = {.total = {.rate = 1, .burst = 1},
+                                .peer = {.rate = 10, .burst = 10}};
+    conf.by_class[CLASS_SMALL] = (struct limiter_rule){.rate = 10, .burst = 10};
+    server_start(&conf, 1);
+    struct client *c = add_client(0, CLASS_SMALL, 77);
+    struct limiter_worker *d = &server.limiters[0];
+    ask(c, false);
+    ck_assert_uint_eq(c->admitted, 1);
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert_int_eq(limiter_ask(d, &c->node, &c->request, false, server.now),
+                         VERDICT_WAIT);
+        expect(d->peers_length == 0 && d->by_class[CLASS_SMALL].waiting.length == 0);
+        limiter_leave(d, &c->node);
+        expect(d->waiting == 0);
+    }
+}
+
 TEST(keys_are_what_is_counted)
 {
     struct limiter_conf conf = {.total = {.rate = 1000, .burst = 20},
