@@ -239,3 +239,19 @@ TEST(a_new_limit_is_looked_at)
     ck_assert_uint_eq(replies_of(&clients[0]), 2);
     close_all();
 }
+
+/* ---- refusals that are sent together --------------------------------------------------- */
+
+/* What was kept for long enough is not kept anew because the connection is queued just then. */
+TEST(refusals_are_kept_once)
+{
+    open_with((struct limiter_conf){.max_delay = 0});
+    struct pump *p = &clients[0].pump;
+    ck_assert(chain_copy(&p->out, &sim.core.env.chain, "SERVER_ERROR 307 busy\r\n", 23));
+    coalesce_note(p, 0, CLASS_SMALL);
+    ck_assert(coalesce_keeps(p));
+    queue_put(&sim.core, &p->work, CLASS_BULK);
+    coalesce_serve(&sim.core, false);
+    ck_assert(!coalesce_keeps(p));
+    close_all();
+}
