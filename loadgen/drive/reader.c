@@ -185,12 +185,20 @@ wait_for_slot(struct reader *r, struct trace_buffer *trace_buffer)
     return page;
 }
 
-/* Another process sends it: only recorded times go by. */
+static bool
+is_too_late(const struct reader *r, uint64_t at_ns)
+{
+    return r->run.until_ns > 0 && at_ns >= r->run.until_ns;
+}
+
+/* Another process sends it: only recorded times go by. False when there is no more to be done. */
 static bool
 pass_over(struct reader *r, const struct trace_record *record)
 {
     for (uint32_t i = 0; r->conf.speed > 0 && i < record->repeat && !stops(r); i++) {
-        (void)time_of(r, record);
+        if (is_too_late(r, time_of(r, record))) {
+            return false;
+        }
     }
     return !stops(r);
 }
@@ -222,7 +230,7 @@ hand_over(struct reader *r, const struct trace_record *record,
     struct trace_buffer *trace_buffer = &r->buffers[made->route % r->conf.threads];
     for (uint32_t i = 0; i < record->repeat && !stops(r); i++) {
         made->at_ns = time_of(r, record);
-        if (r->run.until_ns > 0 && made->at_ns >= r->run.until_ns) {
+        if (is_too_late(r, made->at_ns)) {
             return false;
         }
         if (!write_page(r, trace_buffer, made)) {

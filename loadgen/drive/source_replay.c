@@ -283,9 +283,18 @@ is_over(struct source *s, nsec_t now)
     return is_done(r) && now >= s->d->window.begin + r->trace_buffer->end_ns;
 }
 
+static void
+give_up_all_waiting(struct source *s, nsec_t now)
+{
+    struct replay *r = (struct replay *)s;
+    for (unsigned i = 0; i < s->d->set->count; i++) {
+        give_up_waiting(r, &s->d->set->conns[i], now);
+    }
+}
+
 /* While the server was behind, pages waited for it and the reader for pages: what it has not read
- * was due all the same. What comes now is counted; what is due later makes room for it, too, as the
- * reader waits for a page of any thread. */
+ * was due all the same. What waits is not sent any more and makes room, as does what is due later:
+ * the reader waits for a page of any thread. */
 static bool
 count_left(struct source *s, nsec_t now)
 {
@@ -294,6 +303,7 @@ count_left(struct source *s, nsec_t now)
     if (!drive_is_open(d)) {
         return false;
     }
+    give_up_all_waiting(s, now);
     while (trace_buffer_peek(r->trace_buffer) != TRACE_BUFFER_NONE) {
         uint32_t page = trace_buffer_take(r->trace_buffer);
         if (intended_of(r, page) < d->window.end) {
@@ -310,10 +320,7 @@ count_left(struct source *s, nsec_t now)
 static void
 end(struct source *s, nsec_t now)
 {
-    struct replay *r = (struct replay *)s;
-    for (unsigned i = 0; i < s->d->set->count; i++) {
-        give_up_waiting(r, &s->d->set->conns[i], now);
-    }
+    give_up_all_waiting(s, now);
     if (count_left(s, now)) { /* nor was it read in time to be counted */
         drive_count(s->d, &s->d->counters->starved, s->d->window.end - 1);
     }

@@ -49,7 +49,7 @@ print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
         fputs(a->peak > 0 ? "it ended before the runs could tell of one"
                           : "no request was answered in a closed loop",
               out);
-    } else if (!a->is_met && a->limit == 0) {
+    } else if (!a->is_met && a->limit == 0 && a->bound == SEARCH_BY_LATENCY) {
         fprintf(out,
                 "requests stayed unanswered at %.1f/s, so the latency of a low load is "
                 "not known",

@@ -87,15 +87,18 @@ keys_at(const struct lconn *c, unsigned slot_index)
     return c->keys + (size_t)slot_index * c->keys_max;
 }
 
-/* After 65536 requests ids come again: not that of one which is still without a reply. */
+/* After 65536 requests ids come again: not those of requests which are still without a reply. How
+ * many from the next one on are free is known until so many have been given out. */
 static void
-skip_ids(struct lconn *c)
+find_free_ids(struct lconn *c)
 {
-    for (unsigned i = 0; i < c->count; i++) {
-        if (c->ops[slot(c, i)].id == c->next_id) {
-            c->next_id++;
-            i = 0;
+    while (c->ids_free == 0) {
+        c->ids_free = UINT16_MAX;
+        for (unsigned i = 0; i < c->count; i++) {
+            uint16_t ahead = (uint16_t)(c->ops[slot(c, i)].id - c->next_id);
+            c->ids_free = ahead < c->ids_free ? ahead : c->ids_free;
         }
+        c->next_id += c->ids_free == 0 ? 1 : 0;
     }
 }
 
@@ -103,7 +106,8 @@ static void
 push(struct lconn *c, const struct workload *w, const struct request *r)
 {
     if (c->is_framed) {
-        skip_ids(c);
+        find_free_ids(c);
+        c->ids_free--;
     }
     must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
     must(r->op.keys >= 1 && r->op.keys <= c->keys_max);
@@ -346,8 +350,9 @@ lconn_retransmit(struct lconn *c, const struct workload *w, const struct lconn_t
         uint64_t key = keys_at(c, c->head)[0];
         struct request_op old = c->ops[c->head];
         drop_oldest(c);
-        uint16_t next_id = c->next_id;
+        uint16_t next_id = c->next_id, ids_free = c->ids_free;
         c->next_id = old.id;
+        c->ids_free = 1;
         push(c, w,
              &(struct request){
                  .op = {.intended = old.intended,
@@ -357,6 +362,7 @@ lconn_retransmit(struct lconn *c, const struct workload *w, const struct lconn_t
                  .keys = &key,
              });
         c->next_id = next_id;
+        c->ids_free = ids_free;
         return true;
     }
     return false;

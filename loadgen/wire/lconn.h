@@ -59,7 +59,7 @@ struct lconn {
     /* Of datagrams, each a request or one reply: they come in any order, or not at all. */
     bool is_framed;
     bool is_answering; /* the bytes being parsed are the reply to the oldest request */
-    uint16_t next_id;
+    uint16_t next_id, ids_free; /* of datagrams: so many from the next on are free */
     struct dgram dgram;
 
     struct reply reply;         /* to the oldest request */

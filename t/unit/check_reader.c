@@ -97,6 +97,15 @@ FIXTURE(set_up, tear_down);
 TEST(what_is_due_later_is_left_out)
 {
     run.until_ns = 2000000000;
+    run.slice =
+        (struct reader_slice){0, 1}; /* all is another process's: it is over, too */
+    open_reader("op_time,key\n10,a\n11,b\n12,c\n13,d,broken\nnot a line at all\n");
+    is_done(0);
+    struct reader_notes notes;
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    ck_assert_uint_le(notes.trace.records, 3);
+    reader_close(&reader);
+    run.slice = (struct reader_slice){0, 0};
     open_reader("op_time,key\n10,a\n11,b\n12,c\n13,d\n");
     is_key(next(0), "a");
     is_key(next(0), "b");
