@@ -92,10 +92,15 @@ check_room(struct view *v)
     }
     if (view_rate(v, "rejected_connections") > 0 ||
         view_rate(v, "listen_disabled_num") > 0) {
-        const char *most = facts_text(v->now, "max_connections");
+        /* But for the descriptors that the server keeps for itself, and one. */
+        double most = facts_number(v->now, "max_connections") -
+                      facts_number(v->now, "reserved_fds") - 1;
+        char text[32] = "the";
+        if (isfinite(most)) {
+            snprintf(text, sizeof text, "%.0f", most);
+        }
         add(v, "connections_refused",
-            "clients are refused: all %s connections are in use (-c)",
-            most != NULL ? most : "the");
+            "clients are refused: all %s connections are in use (-c)", text);
     }
 }
 

@@ -16,7 +16,7 @@
 
 #define LAYOUT_CPUS_MAX 512
 #define LAYOUT_OWN_MAX (LAYOUT_CPUS_MAX + 80)
-#define LAYOUT_ARGS_MAX (OPTIONS_WORDS_MAX + 8)
+#define LAYOUT_ARGS_MAX (OPTIONS_WORDS_MAX + 9)
 #define LAYOUT_WHY_MAX 256
 
 struct layout_instance {

@@ -424,25 +424,33 @@ view_print(const struct view *v, const struct view_table *t, bool is_all, FILE *
 
 /* ---- JSON ----------------------------------------------------------------------------- */
 
+/* With all digits; null where the server does not tell it. */
+static struct json_member
+json_bytes(const char *key, double bytes)
+{
+    return isfinite(bytes) ? JSON_EXACT(key, bytes) : JSON(key, bytes);
+}
+
 void
 view_put(const struct view *v, struct json *j)
 {
     const struct facts *f = v->now;
-    json_put(
-        j, JSON("version", text_or(f, "version", "")),
-        JSON("server_version", text_or(f, "server_version", "")),
-        JSON("has_qos", view_has_qos(v)), JSON("since_start", (bool)(v->before == NULL)),
-        JSON("seconds", v->seconds), JSON("uptime_s", facts_number(f, "uptime")),
-        JSON("connections", facts_number(f, "curr_connections")),
-        JSON("requests_per_s", v->requests), JSON("hit_pct", v->hit_pct),
-        JSON("evictions_per_s", v->evictions), JSON("bytes", facts_number(f, "bytes")),
-        JSON("limit_bytes", facts_number(f, "limit_maxbytes")),
-        JSON("headroom_pct", v->headroom_pct), JSON("capacity_per_s", v->capacity),
-        JSON("qps_limit", text_or(f, "qps_limit", "off")),
-        JSON("qps_action", text_or(f, "qps_action", "")),
-        JSON("cpu_limit", text_or(f, "cpu_limit", "off")),
-        JSON("slo", text_or(f, "slo", "off")),
-        JSON("slo_level_pct", facts_number(f, "slo_level_pct")));
+    json_put(j, JSON("version", text_or(f, "version", "")),
+             JSON("server_version", text_or(f, "server_version", "")),
+             JSON("has_qos", view_has_qos(v)),
+             JSON("since_start", (bool)(v->before == NULL)), JSON("seconds", v->seconds),
+             JSON("uptime_s", facts_number(f, "uptime")),
+             JSON("connections", facts_number(f, "curr_connections")),
+             JSON("requests_per_s", v->requests), JSON("hit_pct", v->hit_pct),
+             JSON("evictions_per_s", v->evictions),
+             json_bytes("bytes", facts_number(f, "bytes")),
+             json_bytes("limit_bytes", facts_number(f, "limit_maxbytes")),
+             JSON("headroom_pct", v->headroom_pct), JSON("capacity_per_s", v->capacity),
+             JSON("qps_limit", text_or(f, "qps_limit", "off")),
+             JSON("qps_action", text_or(f, "qps_action", "")),
+             JSON("cpu_limit", text_or(f, "cpu_limit", "off")),
+             JSON("slo", text_or(f, "slo", "off")),
+             JSON("slo_level_pct", facts_number(f, "slo_level_pct")));
     json_open(j, "findings", '[');
     for (unsigned i = 0; i < v->finding_count; i++) {
         json_object_of(j, NULL, JSON("what", v->findings[i].what),

@@ -36,7 +36,6 @@
 #define STATUS_FAILURE 1
 #define STATUS_USAGE 64
 #define STATUS_OS_ERROR 71
-#define SPARE_FILES 32      /* descriptors beside connections and workers */
 #define SPARE_RINGS 8       /* of the live log, beside the workers' */
 #define VERBOSITY_CLASSES 2 /* -vv lists the slab classes */
 
@@ -198,15 +197,12 @@ prepare_process(struct server *sv)
 {
     const struct settings *s = sv->settings;
     /* -c and the HTTP server in any case; the rest where the limit allows it */
-    unsigned threads = (unsigned)s->threads;
-    unsigned least = (unsigned)s->max_conns + settings_admin_files(s);
-    unsigned files = least + threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
-                     settings_worker_files(s);
+    unsigned least, files = settings_files(s, &least);
     int status = daemon_open_streams();
     if (status == 0) {
         status = open_manager(sv);
     }
-    files += sv->inherited.count * threads;
+    files += sv->inherited.count * (unsigned)s->threads;
     if (status == 0) {
         status = daemon_raise_files(files, least);
     }
@@ -244,7 +240,7 @@ prepare_process(struct server *sv)
     }
     if (status == 0 && s->locks_memory) {
         /* the items, and as much again for what belongs to them and the threads' stacks */
-        daemon_lock_memory(2 * ((uint64_t)s->memory_mb << 20));
+        daemon_lock_memory(SETTINGS_LOCKED_TIMES * ((uint64_t)s->memory_mb << 20));
     }
     must(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
     return status;

@@ -75,7 +75,7 @@ list_cpus(const struct stats *st, struct list *list)
     for (unsigned i = 0; i < st->worker_count; i++) {
         struct pinner_seat seat;
         pinner_seat(st->shared->pinner, i, &seat);
-        if (seat.place.cpu < 0) {
+        if (seat.place.cpu < 0 || seat.error != 0) {
             return "any CPU";
         }
         add(list, "%s%d", i == 0 ? "CPU " : "", seat.place.cpu);

@@ -13,6 +13,13 @@ mkdir $root or die "$root: $!";
     is(mem_stats($server->control, 'pin')->{busy_poll_usecs}, 0, 'nor does anybody poll busily');
 }
 
+# the plan alone
+{
+    my $run = run_program('--pin=list:0', '-t', '1', '--resctrl=plan', "--resctrl-root=$root", '--resctrl-schemata=L3:0=1', '--pin-dry-run');
+    is($run->{status}, 0, 'a plan is printed') or diag($run->{err});
+    ok(!-e "$root/plan", '... and nothing is made');
+}
+
 # a group that is there
 {
     my $dir = "$root/front";

@@ -290,7 +290,7 @@ history_page(struct admin_view *view, struct http_exchange *x)
     json_object_of(
         j, "connections",
         JSON("current", atomic_load_explicit(&shared->open_conns, memory_order_relaxed)),
-        JSON("most", (uint64_t)st->settings->max_conns));
+        JSON("most", (uint64_t)st->settings->listen.max_conns));
     put_requests(j, st->shared, &counts, now);
     put_workers(j, st, &s->timeline, now);
     put_memory(j, st, &s->timeline, now);

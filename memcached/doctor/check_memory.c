@@ -99,7 +99,7 @@ static void
 look_memlock(const struct host *h, struct doctor_finding *f)
 {
     uint64_t limit;
-    finding_value(f, "%llu", MB(need_of(&h->conf)) + 1);
+    finding_value(f, "%llu", MB(h->conf.locked_bytes) + 1);
     if (!h->conf.locks_memory) {
         finding_set(f, DOCTOR_GOOD, "no memory is to be locked (-k)");
     } else if (h->conf.may_raise) {
@@ -109,7 +109,7 @@ look_memlock(const struct host *h, struct doctor_finding *f)
     } else if (limit == UINT64_MAX) {
         finding_set(f, DOCTOR_GOOD, "no limit");
     } else {
-        finding_set(f, limit < need_of(&h->conf) ? DOCTOR_WARN : DOCTOR_GOOD,
+        finding_set(f, limit < h->conf.locked_bytes ? DOCTOR_WARN : DOCTOR_GOOD,
                     "%llu MB may be locked", MB(limit));
     }
 }

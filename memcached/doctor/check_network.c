@@ -228,9 +228,9 @@ look_files(const struct host *h, struct doctor_finding *f)
         finding_set(f, DOCTOR_GOOD, "the server raises its limit at the start");
     } else {
         finding_set(f,
-                    limit < h->conf.max_conns ? DOCTOR_BAD
-                    : limit < h->conf.files   ? DOCTOR_WARN
-                                              : DOCTOR_GOOD,
+                    limit < h->conf.files_least ? DOCTOR_BAD
+                    : limit < h->conf.files     ? DOCTOR_WARN
+                                                : DOCTOR_GOOD,
                     "%llu files may be open; -c %u takes up to %u",
                     (unsigned long long)limit, h->conf.max_conns, h->conf.files);
     }

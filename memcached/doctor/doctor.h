@@ -44,8 +44,10 @@ struct doctor_conf {
     unsigned process;    /* it runs; 0: this process is to become it */
     void (*pause)(void); /* between two looks at the times of the CPUs */
     bool may_raise;      /* it starts with the right to raise limits */
-    unsigned threads, max_conns, files, backlog;
+    unsigned threads, max_conns, backlog;
+    unsigned files_least, files; /* without the former it does not start */
     uint64_t memory_bytes, item_max;
+    uint64_t locked_bytes; /* what -k wants the right to lock */
     bool is_pinned;
     struct cpumask workers; /* where they are to be; empty: anywhere */
     const char *sched;      /* --sched as it is described; NULL: the default */

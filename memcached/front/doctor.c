@@ -133,7 +133,7 @@ static struct doctor_conf
 conf_of(const struct settings *s, uint32_t process)
 {
     bool is_pinned = s->is_pinned && s->pin.policy != PIN_NONE;
-    unsigned files = (unsigned)(s->threads * SETTINGS_FILES_PER_WORKER);
+    unsigned least, files = settings_files(s, &least);
     struct doctor_conf conf = {
         .root = "",
         .process = process,
@@ -141,9 +141,11 @@ conf_of(const struct settings *s, uint32_t process)
         .may_raise = process == 0 && geteuid() == 0,
         .threads = (unsigned)s->threads,
         .max_conns = (unsigned)s->max_conns,
-        .files = (unsigned)s->max_conns + files + settings_worker_files(s),
+        .files_least = least,
+        .files = files,
         .backlog = (unsigned)s->listen.backlog,
         .memory_bytes = s->store.limit_bytes,
+        .locked_bytes = SETTINGS_LOCKED_TIMES * s->store.limit_bytes,
         .item_max = s->store.item_max,
         .is_pinned = is_pinned,
         .sched = s->sched.policy != PRIO_LEAVE ? prio_name(&s->sched) : NULL,

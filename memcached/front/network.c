@@ -7,6 +7,7 @@
 
 #include "front/front.h"
 
+#define SPARE_FILES 32  /* descriptors beside connections and workers */
 #define PORT_UNSET (-2) /* while the options are read */
 #define PORT_DEFAULT 11211
 #define MANY_THREADS 64
@@ -223,8 +224,8 @@ settle(struct settings *s, int *status)
     return s->addresses != NULL ? blame_addresses(s->addresses, l->rules) : NULL;
 }
 
-unsigned
-settings_worker_files(const struct settings *s)
+static unsigned
+worker_files(const struct settings *s)
 {
     unsigned addresses = 2; /* a host may have one of each family */
     for (const char *p = s->addresses; p != NULL && *p != '\0'; p++) {
@@ -234,7 +235,14 @@ settings_worker_files(const struct settings *s)
         (s->listen.udp_port != LISTEN_PORT_OFF) + (s->listen.steer == STEER_REUSEPORT);
     unsigned sockets = s->listen.socket_path != NULL ? 0 : kinds * addresses;
     unsigned schedstats = s->balances + (s->sched.policy == PRIO_SLICE);
-    return (sockets + schedstats) * (unsigned)s->threads;
+    return (sockets + schedstats + SETTINGS_FILES_PER_WORKER) * (unsigned)s->threads;
+}
+
+unsigned
+settings_files(const struct settings *s, unsigned *least)
+{
+    *least = (unsigned)s->max_conns + settings_admin_files(s);
+    return *least + worker_files(s) + SPARE_FILES;
 }
 
 static void

@@ -129,7 +129,7 @@ show_worker(struct pinner *p, unsigned i, struct sink *sink)
                               ? stat.migrations - seat.migrations_before
                               : 0;
     sink_stat_of(sink, prefix, "tid", "%d", (int)seat.tid);
-    sink_stat_of(sink, prefix, "cpu", "%d", seat.place.cpu);
+    sink_stat_of(sink, prefix, "cpu", "%d", seat.error == 0 ? seat.place.cpu : -1);
     sink_stat_of(sink, prefix, "package", "%d", seat.place.package);
     sink_stat_of(sink, prefix, "llc", "%d", seat.place.llc);
     sink_stat_of(sink, prefix, "core", "%d", seat.place.core);

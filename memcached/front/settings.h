@@ -27,6 +27,7 @@
 #include "sock/tls.h"
 #include "store/store.h"
 
+#define SETTINGS_LOCKED_TIMES 2     /* of -m, what -k needs the right to lock */
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
 #define SETTINGS_SLAB_SIZES_MAX 62
 #define SETTINGS_FRONTS_MAX 32
@@ -129,10 +130,10 @@ const char *settings_version(const struct settings *s);
 /* Each front's part of what workers share. */
 void settings_wire(const struct settings *s, struct net_shared *shared);
 
-/* How many descriptors there will be for each worker beside SETTINGS_FILES_PER_WORKER, roughly
- * and for all of them: sockets of UDP, listeners, statistics of the kernel. */
-unsigned settings_worker_files(const struct settings *s);
-/* Likewise for --admin. */
+/* How many descriptors there will be, roughly: those of -c, of --admin and of workers, their sockets of
+ * UDP, listeners and statistics of the kernel. *least: without these the server does not start. */
+unsigned settings_files(const struct settings *s, unsigned *least);
+/* Of them those of --admin. */
 unsigned settings_admin_files(const struct settings *s);
 struct maintenance_conf settings_maintenance(void); /* by the environment */
 struct placement_conf settings_placement(const struct settings *s);

@@ -221,8 +221,9 @@ cgroup_is_grouped(const char *root, const char *process)
     }
     bool is_grouped = false;
     do {
+        /* The root group has no weight; in a container the top is another one. */
         is_grouped =
-            g.dir[g.top_len] != '\0' && (!g.is_v2 || read_text(&g, "cpu.weight", text));
+            g.is_v2 ? read_text(&g, "cpu.weight", text) : g.dir[g.top_len] != '\0';
     } while (!is_grouped && go_up(&g));
     return is_grouped;
 }

@@ -203,7 +203,10 @@ int
 placement_print(const struct placement_conf *conf)
 {
     struct placement p;
-    placement_init(&p, conf);
+    struct placement_conf looks = *conf; /* and changes nothing */
+    looks.sched = (struct prio_spec){.policy = PRIO_LEAVE};
+    looks.resctrl = (struct resctrl_conf){.group = NULL};
+    placement_init(&p, &looks);
     bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
     unsigned quota = cgroup_quota_milli("", CGROUP_SELF);
     if (has_plan) {

@@ -99,7 +99,7 @@ has_better(const struct crowd *c, unsigned i)
 static void
 set(struct crowd_worker *w, bool is_crowded)
 {
-    w->has_changed = w->is_crowded != is_crowded;
+    w->has_changed = w->has_changed || w->is_crowded != is_crowded;
     w->is_crowded = is_crowded;
     w->windows = 0;
 }

@@ -14,6 +14,7 @@
 static struct crowd c;
 static struct crowd_sample samples[WORKERS_MAX];
 static uint64_t used[WORKERS_MAX];
+static bool told[WORKERS_MAX]; /* crowded, by what was said to have changed */
 
 static void
 start(unsigned workers)
@@ -23,6 +24,7 @@ start(unsigned workers)
     for (unsigned i = 0; i < workers; i++) {
         samples[i] = (struct crowd_sample){.cpu = (int)i};
         used[i] = NSEC_PER_SEC;
+        told[i] = false;
     }
 }
 
@@ -48,6 +50,11 @@ pass(unsigned windows, const struct share *shares)
             samples[i].used_ns = is_asked ? used[i] : 0;
         }
         crowd_step(&c, samples, WINDOW);
+        for (unsigned i = 0; i < c.count; i++) {
+            const struct crowd_worker *w = &c.workers[i];
+            told[i] = w->has_changed ? w->is_crowded : told[i];
+            expect(told[i] == w->is_crowded);
+        }
     }
 }
 
@@ -161,6 +168,20 @@ TEST_LOOP(never_all, 20)
 }
 
 /* What the kernel does not tell, a CPU that changes, sums that go back. */
+/* One that is free again and in the same window has to take the other's: that it changed is told. */
+TEST(free_and_needed_at_once)
+{
+    static const struct share crowded = {0.07, 0.06, 0.9}, calm = {0.05, 0.01, 0};
+    const struct share first[] = {crowded, calm}, second[] = {calm, crowded};
+    for (unsigned windows = 1; windows < 40; windows++) {
+        start(2);
+        pass(40, first);
+        pass(windows, (const struct share[]){calm, calm});
+        pass(40, second);
+        pass(windows, first);
+    }
+}
+
 TEST(odd_samples_are_harmless)
 {
     static const struct share loud[2] = {{0.1, 0.1, 0.9}, {0.1, 0, 0}};

@@ -312,6 +312,10 @@ static const struct {
      {LIMITS("Max locked memory  unlimited  unlimited  bytes")}},
     {"memlock", DOCTOR_GOOD, "no limit", LOCKED, /* it raises its own at the start */
      {LIMITS("Max locked memory  8388608  unlimited  bytes")}},
+    {"memlock", DOCTOR_WARN, "127 MB", LOCKED, /* twice -m is what the server asks for */
+     {LIMITS("Max locked memory  133169152  133169152  bytes")}},
+    {"memlock", DOCTOR_GOOD, "128 MB", LOCKED,
+     {LIMITS("Max locked memory  134217728  134217728  bytes")}},
     {"memlock", DOCTOR_WARN, "8 MB", RUNNING | LOCKED,
      {{"/proc/77/limits", "Max locked memory  8388608  unlimited  bytes\n"}}},
     {"memlock", DOCTOR_WARN, "8 MB", LOCKED,
@@ -469,9 +473,11 @@ usual_conf(void)
         .pause = let_pass,
         .threads = 4,
         .max_conns = 1024,
+        .files_least = 1024,
         .files = 1050,
         .backlog = 1024,
         .memory_bytes = 64 << 20,
+        .locked_bytes = 128 << 20,
         .item_max = 1 << 20,
         .reach = DOCTOR_REACH_WORLD,
     };
