@@ -428,7 +428,8 @@ view_print(const struct view *v, const struct view_table *t, bool is_all, FILE *
 static struct json_member
 json_bytes(const char *key, double bytes)
 {
-    return isfinite(bytes) ? JSON_EXACT(key, bytes) : JSON(key, bytes);
+    struct json_member exact = JSON_EXACT(key, bytes), none = JSON_NULL(key);
+    return isfinite(bytes) ? exact : none;
 }
 
 void
