@@ -283,15 +283,6 @@ is_over(struct source *s, nsec_t now)
     return is_done(r) && now >= s->d->window.begin + r->trace_buffer->end_ns;
 }
 
-static void
-give_up_all_waiting(struct source *s, nsec_t now)
-{
-    struct replay *r = (struct replay *)s;
-    for (unsigned i = 0; i < s->d->set->count; i++) {
-        give_up_waiting(r, &s->d->set->conns[i], now);
-    }
-}
-
 /* While the server was behind, pages waited for it and the reader for pages: what it has not read
  * was due all the same. What waits is not sent any more and makes room, as does what is due later:
  * the reader waits for a page of any thread. */
@@ -300,10 +291,12 @@ count_left(struct source *s, nsec_t now)
 {
     struct replay *r = (struct replay *)s;
     const struct drive *d = s->d;
+    for (unsigned i = 0; i < d->set->count; i++) {
+        give_up_waiting(r, &d->set->conns[i], now);
+    }
     if (!drive_is_open(d)) {
         return false;
     }
-    give_up_all_waiting(s, now);
     while (trace_buffer_peek(r->trace_buffer) != TRACE_BUFFER_NONE) {
         uint32_t page = trace_buffer_take(r->trace_buffer);
         if (intended_of(r, page) < d->window.end) {
@@ -320,7 +313,6 @@ count_left(struct source *s, nsec_t now)
 static void
 end(struct source *s, nsec_t now)
 {
-    give_up_all_waiting(s, now);
     if (count_left(s, now)) { /* nor was it read in time to be counted */
         drive_count(s->d, &s->d->counters->starved, s->d->window.end - 1);
     }

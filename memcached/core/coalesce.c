@@ -77,8 +77,8 @@ coalesce_serve(struct core *k, bool is_idle)
     while ((p = k->coalesce.first) != NULL &&
            (serves_all || (served++ < SERVED_MOST && is_over(p)))) {
         coalesce_forget(p);
-        p->coalesced.bytes =
-            0; /* no longer to be held, by the turn that it may be queued for either */
+        /* No longer to be held, not by the turn that it may be queued for either. */
+        p->coalesced.bytes = 0;
         if (p->out.bytes > 0 && !work_is_queued(&p->work)) {
             struct turn turn = core_inline_turn(k);
             p->work.type->turn(&p->work, &turn);

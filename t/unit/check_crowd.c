@@ -167,7 +167,6 @@ TEST_LOOP(never_all, 20)
     }
 }
 
-/* What the kernel does not tell, a CPU that changes, sums that go back. */
 /* One that is free again and in the same window has to take the other's: that it changed is told. */
 TEST(free_and_needed_at_once)
 {
@@ -182,6 +181,7 @@ TEST(free_and_needed_at_once)
     }
 }
 
+/* What the kernel does not tell, a CPU that changes, sums that go back. */
 TEST(odd_samples_are_harmless)
 {
     static const struct share loud[2] = {{0.1, 0.1, 0.9}, {0.1, 0, 0}};

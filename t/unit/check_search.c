@@ -366,15 +366,21 @@ TEST(capped)
     expect_right(&m, &conf, MU + log(0.01) / 200e-6, 90);
 }
 
-TEST(relative)
+/* The latency is to be three times that of the first probe at most. */
+static struct search_answer search_relative(struct search_outcome (*run)(struct model *,
+                                                                         double))
 {
-    struct model m = {.run = run_formula, .q = 0.99, .noise = 0.01};
+    struct model m = {.run = run, .q = 0.99, .noise = 0.01};
     struct search_conf conf = usual;
     conf.limit = 0;
     conf.limit_times = 3;
-    /* the latency is three times that of the first probe */
     rng_init(&m.rng, 1, 0);
-    struct search_answer a = search(&m, &conf);
+    return search(&m, &conf);
+}
+
+TEST(relative)
+{
+    struct search_answer a = search_relative(run_formula);
     double truth = MU - (MU - a.ceiling / 10) / 3;
     ck_assert_msg(fabs(a.qps - truth) < 0.03 * truth, "%f, not %f", a.qps, truth);
     ck_assert(a.limit > 0);
@@ -391,12 +397,7 @@ run_unanswered(struct model *m, double rate)
 /* Three times infinity is no limit, which any rate would meet. */
 TEST(relative_to_nothing)
 {
-    struct model m = {.run = run_unanswered, .q = 0.99, .noise = 0.01};
-    struct search_conf conf = usual;
-    conf.limit = 0;
-    conf.limit_times = 3;
-    rng_init(&m.rng, 1, 0);
-    struct search_answer a = search(&m, &conf);
+    struct search_answer a = search_relative(run_unanswered);
     ck_assert(!a.is_met && !a.is_found && !a.is_confirmed);
     ck_assert_double_eq(a.limit, 0);
     ck_assert_double_gt(a.high, 0);
