@@ -73,7 +73,9 @@ result_ratio(double a, double b)
 double
 result_busy(const struct cost *cost)
 {
-    return result_ratio(fmax(0, cost->cpu_s - cost->idle_s), cost->elapsed_s);
+    /* A poll in which the thread was preempted is as long as its wait, and used no CPU meanwhile. */
+    double polled_s = fmax(0, cost->idle_s - cost->wait_s);
+    return result_ratio(fmax(0, cost->cpu_s - polled_s), cost->elapsed_s);
 }
 
 uint64_t
