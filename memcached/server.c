@@ -578,7 +578,6 @@ start_maintenance(struct server *sv)
 static int
 serve(struct server *sv)
 {
-    block_signals(true);
     int status = open_listeners(sv);
     if (status == 0 && sv->pid_file != NULL) {
         status = daemon_write_pid(sv->pid_file, sv->serve.rules->starts_its_own_way);
@@ -683,6 +682,7 @@ server_run(struct settings *s)
     busypoll_advise(&s->busy_poll);
     status = open_admin(sv);
     if (status == 0) {
+        block_signals(true); /* from here on the items are in the store, and not in the file */
         status = open_store(sv);
     }
     if (status != 0) {

@@ -314,6 +314,36 @@ each_profile(sub ($profile) {
     refused('native', qr/preallocation needs -m \d+ or more/, 'too little for that', '-m', '10');
 }
 
+# ---- a signal in the start ------------------------------------------------------------------
+
+# The server waits, as a start may, for its log to be read: what says that the items are back. They are in
+# it then, and no more in the file.
+{
+    fresh();
+    my $server = start_on('native');
+    exchange($server->connect, "set k 0 0 5\r\nvalue\r\n", "STORED\r\n");
+    $server->stop('USR1');
+    pipe my $log, my $to or die "pipe: $!";
+    $to->blocking(0);
+    while (defined syswrite $to, 'x' x 4096) { }
+    $to->blocking(1);
+    my $pid = in_child(sub {
+        close $log;
+        open STDERR, '>&', $to or die "STDERR: $!";
+        exec server_binary(), '-v', '-l', '127.0.0.1', '-p', '0', '-U', '0', '-e', $file, '-m', '44', @AS_ROOT;
+    });
+    close $to;
+    soon { !-e "$file.meta" } 'the items are loaded';
+    kill 'USR1', $pid;
+    my $said = do { local $/; <$log> } =~ s/x+//r;
+    waitpid $pid, 0;
+    is($?, 0, 'SIGUSR1 before it is ready: exit 0');
+    like($said, qr/1 items are back$/m, 'it waited there');
+    $server = start_on('native');
+    exchange($server->connect, "get k\r\n", "VALUE k 0 5\r\nvalue\r\nEND\r\n");
+    $server->stop;
+}
+
 # Too little room: as large as a file may be is more than there is.
 fresh();
 refused('1.6', qr/can't (?:reserve|resize) .*: (?:File too large|No space left on device|Invalid argument)/,
