@@ -3,10 +3,11 @@
 #
 # For the other scripts: ". scripts/lib.sh". POSIX sh; perl does the sockets.
 
-# free_port [WISH]: prints WISH when the port is free, else a port that is free.
+# free_port [WISH]: prints WISH when the port is free, else one that is free and that the kernel gives to
+# nobody who asks for any.
 free_port() {
     perl -MIO::Socket::INET -e '
-        for my $port (@ARGV, 0) {
+        for my $port (@ARGV, map { 20000 + int rand 10000 } 1 .. 200) {
             my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $port,
                 Proto => "tcp", Listen => 1, ReuseAddr => 1) or next;
             print $s->sockport, "\n";
@@ -20,8 +21,8 @@ ask() {
     perl -MIO::Socket::INET -e '
         my ($port, $command) = @ARGV;
         my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port,
-            Proto => "tcp", Timeout => 5) or exit 1;
-        alarm 10;
+            Proto => "tcp", Timeout => 60) or exit 1;
+        alarm 300;
         print $s "$command\r\n";
         while (defined(my $line = <$s>)) {
             $line =~ s/\r?\n$//;

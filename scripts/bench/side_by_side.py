@@ -475,7 +475,7 @@ def switches():
 
 def command(port, line):
     """The reply to a command whose reply ends with END or is one line."""
-    with socket.create_connection(("127.0.0.1", port), 10) as s, s.makefile("rb") as replies:
+    with socket.create_connection(("127.0.0.1", port), 60) as s, s.makefile("rb") as replies:
         s.sendall(line.encode() + b"\r\n")
         got = []
         for reply in replies:

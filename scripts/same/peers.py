@@ -8,6 +8,7 @@ appearance, times rounded to ten seconds, versions blanked.
 """
 
 import os
+import random
 import re
 import select
 import signal
@@ -39,9 +40,14 @@ VERSION_LINE = re.compile(rb"VERSION [^\r\n]+\r\n")
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that the kernel gives to nobody who asks for any."""
+    while True:
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", random.randrange(20000, 30000)))
+                return s.getsockname()[1]
+            except OSError:
+                pass
 
 
 def rounded(digits):

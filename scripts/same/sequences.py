@@ -14,7 +14,7 @@ FLAGS = [0, 0, 1, 65535, 2 ** 31, 2 ** 32 - 1]
 TTLS = [0, 0, 0, 100, 1000, 2592000, -1]
 ODD_NUMBERS = [b"-1", b"-2147483648", b"2147483647", b"2147483648", b"4294967295",
                b"4294967296", b"18446744073709551615", b"18446744073709551616",
-               b"9" * 30, b"x", b"1x", b"0x10", b"+1", b"007", b"1.5", b"\xff", b"-"]
+               b"9" * 30, b"x", b"1x", b"0x10", b"+1", b"00700", b"1.5", b"\xff", b"-"]
 BAD_LENGTHS = [b"-1", b"x", b"9" * 30, b"2147483646", b"2147483647", b"4294967295", b"1x"]
 SIZES = [0, 0, 1, 2, 3, 7, 20, 60, 200, 1000, 2020, 2047, 2048, 2049, 4096, 8191, 8192, 8193,
          16384, 65535, 70000]
@@ -158,13 +158,14 @@ class Source:
         return [text(b"gets " + key + b"\r\n"), self.text_store(b"cas", key, unique, b"", True)]
 
     def broken_text(self):
-        """A line with one fault; what follows it is read alike by both."""
+        """A line with one fault; what follows it is read alike by both. None is a time of a few seconds:
+        what is read afterwards would be a question of a second."""
         rng = self.rng
         kind = rng.randrange(7)
         if kind < 4:
             words = list(rng.choice([
                 [b"get", b"k1"], [b"gets", b"k1", b"k2"], [b"incr", b"k1", b"1"],
-                [b"decr", b"k1", b"1"], [b"touch", b"k1", b"1"], [b"delete", b"k1"],
+                [b"decr", b"k1", b"1"], [b"touch", b"k1", b"100"], [b"delete", b"k1"],
                 [b"gat", b"0", b"k1"], [b"verbosity", b"0"], [b"gats", b"0", b"k2"]]))
             if kind == 0:
                 words.pop()

@@ -11,7 +11,7 @@ my (undef, $timeout, $host, $port) = @ARGV;
 my $name = "Cache::Memcached::Fast $Cache::Memcached::Fast::VERSION";
 
 sub client {
-    return Cache::Memcached::Fast->new({servers => ["$host:$port"], io_timeout => $timeout});
+    return Cache::Memcached::Fast->new({servers => ["$host:$port"], connect_timeout => $timeout, io_timeout => $timeout});
 }
 
 sub word {
