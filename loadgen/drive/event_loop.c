@@ -392,13 +392,15 @@ drain(struct event_loop *l)
     nsec_t give_up = d->window.end + DRIVE_DRAIN;
     nsec_t now = drive_now(d);
     flush_all(l); /* what followed from the last answers */
-    bool reads = has_left(l, now);
-    while (now < give_up && (reads || count_outstanding(d->set) > 0)) {
+    bool reads = has_left(l, now), is_over = false;
+    while (!is_over && (reads || count_outstanding(d->set) > 0)) {
         if (unlikely(d->conf.cap != NULL)) {
             hold(l, give_up, NULL); /* a run that was stopped has its limits as well */
         }
+        /* Late itself, as it had no CPU, it looks once more: what has come by then is an answer. */
+        is_over = now >= give_up;
         lset_wake_at(d->set, give_up);
-        poll_events(l, reads ? 1 : TICK_MS);
+        poll_events(l, is_over ? 0 : reads ? 1 : TICK_MS);
         now = drive_now(d);
         look_around(l, now);
         reads = has_left(l, now);

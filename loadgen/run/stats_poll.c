@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 
 #define REPLY_MAX 65536
-#define ANSWER_MS 1000 /* a server that takes longer to connect or to answer is lost */
+#define LOOK_MS 100
 
 struct stats_poll_conn {
     int fd; /* below 0: lost */
@@ -45,9 +45,10 @@ lose(struct stats_poll *q, unsigned i, const char *why)
 
 /* Else errno says why. */
 static bool
-connect_one(struct stats_poll_conn *c, const struct target *t)
+connect_one(const struct stats_poll *q, unsigned i)
 {
-    c->fd = target_connect(t, clock_now() + ANSWER_MS * NSEC_PER_MSEC);
+    struct stats_poll_conn *c = &q->conns[i];
+    c->fd = target_connect(&q->targets[i], clock_now() + q->patience);
     return c->fd >= 0;
 }
 
@@ -62,12 +63,11 @@ connect_all(struct stats_poll *q, unsigned len)
 {
     q->conns = alloc_zeroed(len, sizeof *q->conns);
     for (; q->len < len; q->len++) {
-        const struct target *t = &q->targets[q->len];
-        if (!connect_one(&q->conns[q->len], t)) {
+        if (!connect_one(q, q->len)) {
             char place[TARGET_PLACE_MAX];
-            return options_fail(q->err, EXIT_UNREACHABLE,
-                                "cannot connect to %s for its stats: %s",
-                                target_place(t, place), strerror(errno));
+            return options_fail(
+                q->err, EXIT_UNREACHABLE, "cannot connect to %s for its stats: %s",
+                target_place(&q->targets[q->len], place), strerror(errno));
         }
     }
     return EXIT_VALID;
@@ -77,8 +77,10 @@ enum exit_status
 stats_poll_open(struct stats_poll *q, const struct options *o,
                 const struct target *targets, FILE *err)
 {
-    *q = (struct stats_poll){.targets = targets, .err = err};
-    q->length = clock_seconds(o->server_stats_s);
+    *q = (struct stats_poll){.targets = targets,
+                             .length = clock_seconds(o->server_stats_s),
+                             .patience = clock_seconds(o->timeout_s),
+                             .err = err};
     for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
         if (!can_be_asked(&targets[i])) {
             return options_fail(err, EXIT_USAGE,
@@ -164,7 +166,7 @@ take(struct stats_poll *q, nsec_t now)
             lose(q, i,
                  c->len == sizeof c->reply ? "the reply is too long"
                                            : "the connection is lost");
-        } else if (c->is_asked && now > c->asked + ANSWER_MS * NSEC_PER_MSEC) {
+        } else if (c->is_asked && now > c->asked + q->patience) {
             lose(q, i, "no answer");
         }
         is_waiting = is_waiting || c->is_asked;
@@ -216,7 +218,7 @@ await(struct stats_poll *q)
         for (unsigned i = 0; i < q->len; i++) {
             p.fd = q->conns[i].is_asked ? q->conns[i].fd : p.fd;
         }
-        int rc = poll(&p, 1, ANSWER_MS / 10);
+        int rc = poll(&p, 1, LOOK_MS);
         must(rc >= 0 || errno == EINTR || errno == ENOMEM);
     }
 }
@@ -269,10 +271,8 @@ connect_some(struct stats_poll *q, unsigned len)
 {
     bool are_all = true;
     for (; q->len < len; q->len++) {
-        struct stats_poll_conn *c = &q->conns[q->len];
-        c->fd = -1;
-        are_all = can_be_asked(&q->targets[q->len]) &&
-                  connect_one(c, &q->targets[q->len]) && are_all;
+        q->conns[q->len].fd = -1;
+        are_all = can_be_asked(&q->targets[q->len]) && connect_one(q, q->len) && are_all;
     }
     return are_all;
 }
@@ -281,7 +281,7 @@ struct server_evictions
 stats_poll_evictions(const struct options *o, const struct target *targets)
 {
     struct server_evictions e = {.is_known = false};
-    struct stats_poll q = {.targets = targets};
+    struct stats_poll q = {.targets = targets, .patience = clock_seconds(o->timeout_s)};
     q.conns = alloc_zeroed(o->servers_len, sizeof *q.conns);
     if (options_have_stats(o) && connect_some(&q, o->servers_len)) {
         stats_poll_load_begins(&q);
@@ -318,7 +318,7 @@ stats_poll_learn(struct stats_poll *q, const struct options *o)
         disconnect_all(q);
     }
     for (unsigned i = 0; i < q->len; i++) {
-        if (q->conns[i].fd < 0 && !connect_one(&q->conns[i], &q->targets[i])) {
+        if (q->conns[i].fd < 0 && !connect_one(q, i)) {
             lose(q, i, strerror(errno));
         }
     }

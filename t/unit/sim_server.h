@@ -55,6 +55,7 @@ static struct sim {
     nsec_t dial_time;                               /* until that is known; 0: at once */
     size_t takes_bytes;                             /* of one send; 0: all */
     void (*on_wait)(void);                          /* each time; NULL: nothing */
+    nsec_t lost;                                    /* passes behind the next wait */
 } sim;
 
 static unsigned
@@ -224,6 +225,8 @@ sim_wait(struct lset *s, int timeout_ms)
             sim.ready[sim.ready_len++] = i;
         }
     }
+    sim.now += sim.lost;
+    sim.lost = 0;
     return sim.ready_len;
 }
 
