@@ -682,7 +682,8 @@ server_run(struct settings *s)
     busypoll_advise(&s->busy_poll);
     status = open_admin(sv);
     if (status == 0) {
-        block_signals(true); /* from here on the items are in the store, and not in the file */
+        block_signals(
+            true); /* from here on the items are in the store, and not in the file */
         status = open_store(sv);
     }
     if (status != 0) {

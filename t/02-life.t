@@ -26,9 +26,10 @@ my $timed = "$dir/timed";
 open my $script, '>', $timed or die;
 print $script <<'END';
 my ($seconds, @command) = @ARGV;
-my $pid = fork // die;
+my $pid;
+$SIG{$_} = do { my $name = $_; sub { kill $name, $pid if $pid } } for qw(INT TERM HUP USR1);
+$pid = fork // die;
 if (!$pid) { exec @command or exit 127 }
-$SIG{$_} = do { my $name = $_; sub { kill $name, $pid } } for qw(INT TERM HUP USR1);
 alarm $seconds;
 $SIG{ALRM} = sub { kill 'KILL', $pid };
 1 until waitpid($pid, 0) == $pid;

@@ -2,9 +2,9 @@
 # 10,000 connections opened and dropped leave nothing behind; hundreds at once are served.
 use MCTest;
 
-sub open_files($pid) {
-    opendir my $dir, "/proc/$pid/fd" or return 0;
-    return scalar grep { !/^\./ } readdir $dir;
+# Not all descriptors: now and then the server reads a file of the kernel's.
+sub open_sockets($pid) {
+    return scalar grep { (readlink // '') =~ /^socket:/ } glob "/proc/$pid/fd/*";
 }
 
 each_profile(sub ($profile) {
@@ -16,7 +16,7 @@ each_profile(sub ($profile) {
     }
     ok(all_have_left($s, $before, 500), '500 connections warm up');
     my $rss = proc_status($server->pid, 'VmRSS');
-    my $files = open_files($server->pid);
+    my $sockets = open_sockets($server->pid);
     my $bad = 0;
     my $many = $profile eq '1.4' ? 10_000 : 1_000; # what is opened and closed knows no profile
     for my $i (1 .. $many) {
@@ -29,7 +29,7 @@ each_profile(sub ($profile) {
     is($bad, 0, "$many connections opened and dropped");
     ok(all_have_left($s, $before, $many + 500), 'none is left');
     is(mem_stats($s)->{total_connections} - $before->{total_connections}, $many + 500, 'all are counted');
-    is(open_files($server->pid), $files, 'no descriptor leaks') if is_ours();
+    is(open_sockets($server->pid), $sockets, 'no descriptor leaks') if is_ours();
     cmp_ok(proc_status($server->pid, 'VmRSS') - $rss, '<', $ENV{ASAN_OPTIONS} ? 60_000 : 20_000, 'nor memory');
 
     my @many = map { $server->connect } 1 .. 500;
@@ -47,13 +47,7 @@ each_profile(sub ($profile) {
 
 # The states of `stats conns`, where they last. Each client is told by its port.
 sub state_of($server, $sock) {
-    my $port = $sock->sockport;
-    my ($fd, %state);
-    for (stat_lines($server->control, 'conns')) {
-        $fd = $1 if m{^STAT (\d+):addr tcp:127\.0\.0\.1:$port$};
-        $state{$1} = $2 if /^STAT (\d+):state (\S+)$/;
-    }
-    return defined $fd ? $state{$fd} : 'none';
+    return conn_stats($server, $sock)->{state} // 'none';
 }
 
 sub state_becomes($server, $sock, $want, $name) {

@@ -96,9 +96,10 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     $server->stop;
 }
 
-# For a turn: whatever the class, one source's order is kept.
+# For a turn: whatever the class, one source's order is kept. A second of the server is long: there is one
+# token in it.
 {
-    begin();
+    begin({env => slowed(200)});
     my @sources = map { $server->udp } 1 .. 20;
     my $long = 'v' x 3000;
     for my $round (1 .. 5) {
@@ -135,7 +136,10 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     exchange($s, "set a 0 0 2000\r\n" . 'v' x 2000 . "\r\n", "STORED\r\n");
     my $before = proc_status($server->pid, 'VmHWM');
     my @sources = map { $server->udp } 1 .. 8;
-    post_surely($_, 1, 1, 'get' . ' a' x 29_000 . "\r\n") for @sources;
+    kill 'STOP', $server->pid; # until all are there
+    wait_until(sub { is_stopped($server) });
+    udp_request($_, 'get' . ' a' x 29_000 . "\r\n", 1) for @sources;
+    kill 'CONT', $server->pid;
     soon { qos('udp_refused') > 0 } 'what does not fit is refused';
     my $other = $server->udp; # whose own buffer is not full
     udp_request($other, "get a\r\n", 2);

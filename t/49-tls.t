@@ -138,7 +138,7 @@ each_profile(sub ($profile) {
     put($mute[1], "\x16\x03\x01");
     my $talks = secure($server);
     exchange($talks, "version\r\n", VERSION_REPLY($profile));
-    wait_until(sub { mem_stats($server->control)->{curr_connections} >= 5 });
+    soon { 3 == grep { %{conn_stats($server, $_)} } @mute } 'each is with its worker';
     debugtime($server, 9);
     expect_open($talks, 'after 9 seconds');
     is(mem_stats($server->control)->{ssl_handshake_errors}, $errors, 'they are waited for');

@@ -5,16 +5,19 @@ use MCTest ':ours';
 
 my @allowed = allowed_cpus();
 
-# Waits until the given number of threads has one CPU each, on as many CPUs: workers move by
+# CPU of each worker that has only one; waits until all of $count have, on as many CPUs: workers move by
 # themselves, and a thread has its maker's mask at first.
-sub wait_single($pid, $count) {
+sub wait_single($server, $count) {
+    my $pin = mem_stats($server->connect, 'pin');
+    my @tids = map { $pin->{"pin_worker_${_}_tid"} } 0 .. $count - 1;
     my $cpus = $count < @allowed ? $count : @allowed;
+    my @single;
     wait_until(sub {
-        my @single = grep { /^\d+$/ } thread_masks($pid);
+        @single = grep { /^\d+$/ } map { proc_status($_, 'Cpus_allowed_list') // '' } @tids;
         my %used = map { $_ => 1 } @single;
         return @single >= $count && keys %used >= $cpus;
     });
-    return grep { /^\d+$/ } thread_masks($pid);
+    return @single;
 }
 
 # CPU list text of every thread of a process.
@@ -49,7 +52,7 @@ SKIP: {
     my $workers = @allowed < 2 ? 1 : 2;
     for my $option ('--pin', '-T', '--pin=spread', '--pin=llc', '--pin=compact', '--pin=cores') {
         my $server = serve('-t', $workers, $option);
-        my @single = wait_single($server->pid, $workers);
+        my @single = wait_single($server, $workers);
         my %used = map { $_ => 1 } @single;
         if (@allowed > 1) {
             cmp_ok(scalar(@single), '>=', $workers, "$option: every worker has one CPU");
@@ -70,7 +73,7 @@ SKIP: {
     # more workers than CPUs: the plan wraps around and says so
     my $server = serve('-t', 2 * @allowed + 1, '--pin');
     my %count;
-    $count{$_}++ for wait_single($server->pid, 2 * @allowed + 1);
+    $count{$_}++ for wait_single($server, 2 * @allowed + 1);
     is(scalar(keys %count), scalar(@allowed), 'more workers than CPUs: all CPUs are used') if @allowed > 1;
     my @lines = stat_lines($server->connect, 'pin');
     ok((grep { /^STAT \S*oversubscribed 1$/ } @lines), 'and stats pin says so') or diag(join "\n", @lines);
@@ -87,12 +90,12 @@ SKIP: {
 {
     my $last = $allowed[-1];
     my $server = serve('-t', '1', "--pin=list:$last");
-    my @single = grep { $_ eq $last } wait_single($server->pid, 1);
+    my @single = grep { $_ eq $last } wait_single($server, 1);
     cmp_ok(scalar(@single), '>=', 1, "--pin=list:$last: the worker is there") if @allowed > 1;
     $server->stop;
     if (@allowed > 1) {
         $server = serve('-t', '2', "--pin=list:$allowed[1],$allowed[0]");
-        my %used = map { $_ => 1 } wait_single($server->pid, 2);
+        my %used = map { $_ => 1 } wait_single($server, 2);
         is(join(',', sort keys %used), join(',', sort @allowed[0, 1]), 'a list of two');
     }
 }

@@ -77,17 +77,18 @@ each_profile(sub ($profile) {
 # ---- the hammer ------------------------------------------------------------------------
 
 # 64 clients in 4 processes, each with values of its own that it verifies and pipelines of
-# different lengths, while connections are sent back and forth without a pause.
-sub client_process($port, $id, $seconds) {
+# different lengths, while connections are sent back and forth without a pause, as long as $go is there.
+my $go = scratch_dir() . '/go';
+
+sub client_process($port, $id) {
     my @conns = map {
         IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp')
             or return 'connect';
     } 1 .. 16;
     my @serial = (0) x @conns;
     my @left = (0) x @conns;
-    my $end = time + $seconds;
     my $rounds = 0;
-    while (time < $end || $rounds < 20) {
+    while (-e $go || $rounds < 20) {
         $rounds++;
         my @want;
         for my $i (0 .. $#conns) {
@@ -122,9 +123,9 @@ sub client_process($port, $id, $seconds) {
     return 'good';
 }
 
-sub hammer {
-    my ($server, $seconds, $order) = @_;
+sub hammer($server, $seconds, $least, $order) {
     my @readers;
+    write_file($go);
     for my $id (1 .. 4) {
         pipe my $reader, my $writer;
         my $pid = fork;
@@ -132,13 +133,15 @@ sub hammer {
             close $reader;
             alarm 600;
             $SIG{ALRM} = sub { syswrite $writer, 'no reply in time'; POSIX::_exit(1) };
-            syswrite $writer, client_process($server->port, $id, $seconds);
+            syswrite $writer, client_process($server->port, $id);
             POSIX::_exit(0);
         }
         close $writer;
         push @readers, [$reader, $pid];
     }
     my $s = $server->control;
+    my $enough = moved($s) + $least;
+    my $end = time + $seconds;
     my $orders = 0;
     my @results;
     for my $entry (@readers) {
@@ -149,6 +152,7 @@ sub hammer {
             my $what = $order->($orders++);
             put($s, "$what\r\n");
             last if read_bytes($s, 4) ne "OK\r\n";
+            unlink $go if -e $go && time > $end && moved($s) >= $enough;
         }
         sysread $reader, my $result, 4000;
         push @results, $result;
@@ -161,8 +165,7 @@ sub hammer {
     my $server = serve('-t', '3', '--balance', '-o', 'idle_timeout=300');
     my $s = $server->control;
     my $before = moved($s);
-    my @results = hammer($server, 1.5, sub {
-        my ($n) = @_;
+    my @results = hammer($server, 1.5, 20, sub ($n) {
         my ($from, $to) = ($n % 3, ($n + 1 + $n % 2) % 3);
         return $n % 4 == 0 ? 'qos rebalance'
             : "qos rebalance $from " . ($from == $to ? ($to + 1) % 3 : $to) . ' ' . (1 + $n % 9);
@@ -175,7 +178,7 @@ sub hammer {
 
 # while they move, the server ends: what was accepted is answered, nothing hangs or leaks
 for my $round (1 .. 5) {
-    my $server = serve('-t', '3');
+    my $server = serve('-t', '3', {env => slowed(50)}); # it has some seconds to answer
     my @conns = map { $server->connect } 1 .. 60;
     exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     put($_, "version\r\n") for @conns;
@@ -228,10 +231,12 @@ SKIP: {
     is(mem_stats($s, 'qos')->{balance}, 'on', 'balance on');
     my @conns = map { $server->connect } 1 .. 40;
     exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
-    put($s, "qos rebalance 1 0 1000\r\n");
-    read_bytes($s, 4);
-    my ($one) = conns_of($s, 2);
-    soon { (conns_of($s, 2))[1] <= 1 } 'everything is on worker 0';
+    # Who else uses the CPU may be a reason to move some back, so it is ordered until it is so.
+    soon {
+        put($s, "qos rebalance 1 0 1000\r\n");
+        read_bytes($s, 4);
+        (conns_of($s, 2))[1] <= 1;
+    } 'everything is on worker 0';
     my $before = moved($s);
     my $seen = 0;
     my $end = time + 300;

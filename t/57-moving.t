@@ -22,8 +22,8 @@ sub reset_conn {
 }
 
 # $s and $other are on worker 0 and stay, because they hold something; $x is on worker 1.
-sub begin {
-    $server = serve('-t', '2', '--steer=rr', '--debug-commands');
+sub begin(%more) {
+    $server = serve('-t', '2', '--steer=rr', '--debug-commands', \%more);
     $s = $server->control;
     $other = $server->connect;
     exchange($other, "version\r\n", VERSION_REPLY());
@@ -176,7 +176,7 @@ sub answers($c, $seconds) {
 # ---- while the server ends ---------------------------------------------------------------
 
 {
-    begin();
+    begin(env => slowed(50)); # it has some seconds to answer
     stop_worker('k1');
     my ($moving, $new) = send_off(12);
     put($moving->[0], "version\r\n");

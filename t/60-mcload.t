@@ -80,20 +80,21 @@ soon {
     local $MCLoad::is_brief = 1;
     my $latency = qr/Latency = p50 >?[\d.]+ us, p99 >?[\d.]+ us, p99\.9 >?[\d.]+ us, max >?[\d.]+ us\n/;
     my $verdict = qr/(?:VALID|INVALID: [^\n]+)\n/;
-    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1.2', '--seed=4');
+    my $until = qr/Until [^\n]+\n/; # as it was asked for
+    $run = mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '--seed=4');
     like($run->{out}, qr{\A$verdict
         Rate[ ]=[ ][\d.]+/s[ ]achieved[ ]\(closed[ ]loop:[ ]none[ ]asked[ ]for\)\n
         $latency
         Hits[ ]=[ ]100\.00%[ ]\((\d+)[ ]of[ ]\1[ ]keys\)\n
-        Errors[ ]=[ ]0\n\z}x, 'five lines');
-    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1.2', '-q', '2k', '-u', '1',
-        '--check=client_cpu:0');
+        Errors[ ]=[ ]0\n$until\z}x, 'five lines');
+    $run = mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-q', '2k', '-u', '1',
+        '--check=lateness:0');
     is($run->{status}, 3, 'a run that is invalid');
     like($run->{out}, qr{\AINVALID:[ ][^\n]+:[ ][^\n]+\n
         Rate[ ]=[ ]2000\.0/s[ ]asked[ ]for,[ ][\d.]+/s[ ]achieved[ ]\([\d.]+%\)\n
         $latency
         Hits[ ]=[ ]no[ ]key[ ]was[ ]asked[ ]for\n
-        Errors[ ]=[ ]0\n\z}x, '... begins with a reason and what to do');
+        Errors[ ]=[ ]0\n$until\z}x, '... begins with a reason and what to do');
     $run = mcload('-s', $at, '-r', '10', '--noload', @BRIEFLY, '--format=mutilate,text');
     like($run->{out}, qr/\A#type.*^TX [^\n]+\n\n${verdict}Rate = .*^Errors = 0\n\z/ms,
         "mutilate's table, then the lines");

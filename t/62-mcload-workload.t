@@ -129,17 +129,17 @@ like(mcload('-s', $at, "--workload=$$_[0]")->{err}, qr/\Amcload: unknown [^\n]*d
     my $agent = start_agent('127.0.0.2');
     my @lead = ('-a', $agent, '-l', 0, '-s', $at, '-r', 200, '-t', 1.2, '-q', 400, '--verify=1');
     records($s);
-    $run = mcload_json(@lead, "--workload=$own");
+    $run = mcload_awake(@lead, "--workload=$own");
     ran_ok($run, 'an agent has the file\'s contents');
     is($run->{json}{'totals.keys'}, 3 * $run->{json}{'totals.gets'}, '... and asks what it says');
     put($s, 'get a#b:' . '0' x 17 . "199\r\n");
     is(read_line($s), 'VALUE a#b:' . '0' x 17 . "199 5 77\r\n", '... of these keys');
     read_line($s) for 1, 2;
-    $run = mcload_json(@lead, "--class=a:{workload=$own}", '--class=b:{--valuesize=8 --key-prefix=b}');
+    $run = mcload_awake(@lead, "--class=a:{workload=$own}", '--class=b:{--valuesize=8 --key-prefix=b}');
     ran_ok($run, '... in a class');
     cmp_ok($run->{json}{'classes.a.totals.keys'} // 0, '>', 0, '... it asks');
     for my $workload ($own, 'ycsb:c') {
-        $run = mcload_json(@lead, "--class=a:{--workload $workload}");
+        $run = mcload_awake(@lead, "--class=a:{--workload $workload}");
         ran_ok($run, "... and as a word of its own: $workload");
         cmp_ok($run->{json}{'classes.a.totals.keys'} // 0, '>', 0, '... it asks');
     }

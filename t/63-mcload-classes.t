@@ -129,7 +129,7 @@ like($run->{out}, qr/^Total QPS = [\d.]+ \($json->{'totals.requests'} /m, 'the r
 # ---- antagonists ---------------------------------------------------------------------------
 
 # At its peak a client is as busy as it can be; that says nothing of the class beside it.
-$run = mcload_json('-s', $at, @BRIEFLY, '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
+$run = mcload_json('-s', $at, '-t', 100, '--until=n:1k', '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
     map { "--class=$_:{antagonist=$_ connections=2 depth=2}" } qw(flood multiget large sets));
 $json = $run->{json};
 ended_ok($run, 'antagonists');

@@ -60,7 +60,7 @@ cmp_ok($seconds, '>=', 0.24, "... in pieces of a quarter of a second at least");
 like("$run->{json}{'warmup.steady'} $run->{json}{'warmup.steady_after'}",
     qr/^(?:true [\d.]+|false null)$/, '... and whether it was enough');
 is($run->{json}{'totals.seconds'} + 0, 0.6, '... and the window is as long as ever');
-cmp_ok($run->{json}{'totals.requests'}, '<', 2000, '... without its requests');
+cmp_ok($run->{json}{'totals.offered'}, '<', 2000, '... without its requests');
 has(mcload('-s', $at, @$_), "@$_: usage, one line", status => 1, err_lines => 1) for ['--warmup=x'],
     ['--warmup=-1'], ['--warmup=auto', '--scan=1000:2000:500'], ['--warmup=auto', '--schedule=ramp:100:200:1'];
 
@@ -102,10 +102,7 @@ is($stats->{'server_stats.after.curr_items'} + 0, 1000, '... its records');
 is(scalar(() = read_file($run->{file}) =~ /"server": "\Q$at\E"/g) >= 2, 1, '... and all samples');
 $run = mcload_json('-s', $at, '-s', 'localhost:' . $server->port, '--noload', '-r', '1000', '-t', '0.3',
     '-q', '1k', '-c', '2', '--server-stats=5', '--warmup=auto', '--repeat=1');
-SKIP: {
-    skip 'a server was silent for a second', 1 if $run->{err} =~ /^mcload: no more stats of .*: no answer$/m;
-    is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
-}
+is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
 for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis']) {
     $run = mcload('-s', $at, @$args);
     has($run, "@$args: usage, one line", status => 1, err_lines => 1);

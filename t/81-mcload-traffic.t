@@ -56,23 +56,21 @@ for my $case (
 
 # A warm-up goes at the first rate, its end is quiet.
 {
-    my ($run, $did) = measure([], '-c', '16', '-i', 'fixed', '-q', '1000', '-w', '0.4',
-        '--warmup-drain', '0.3', '-t', '0.2');
+    my ($run, $did) = measure([], '-c', '16', '-i', 'fixed', '-q', '1000', '-w', '1',
+        '--warmup-drain', '0.7', '-t', '0.2');
     my $before = @{$did->{rows}} - $run->{json}{'totals.sent'};
-    ok($before > 0 && $before <= 102, "warm-up: nothing in its quiet end ($before before the window)");
+    ok($before > 0 && $before <= 302, "warm-up: nothing in its quiet end ($before before the window)");
     cmp_ok(abs($run->{json}{'totals.offered'} - 200), '<=', 2, 'warm-up: the window is as long');
-    # What the server reads late, because it had to wait for a CPU, takes a part of the silence.
-    ($run, $did) = measure(['--delay=5000'], '-c', '2', '-w', '1.6', '--warmup-drain', '1', '-t', '0.6');
+    # Replies take 5 ms: in the 0.6 s before its quiet end each connection has 121 at most.
+    ($run, $did) = measure(['--delay=5000'], '-c', '2', '-w', '1.6', '--warmup-drain', '1', '-t', '100', '--until=n:20');
     cmp_ok($run->{json}{'totals.sent'}, '>', 0, 'warm-up: a closed loop goes on afterwards');
-    my @gaps = sort { $b <=> $a } map { my @r = @$_;
-        map { $r[$_]{received} - $r[$_ - 1]{received} } 1 .. $#r } by_connection($did);
-    cmp_ok($gaps[0], '>=', 300e6, 'warm-up: ... and was quiet before');
+    cmp_ok(@{$did->{rows}} - $run->{json}{'totals.sent'}, '<=', 2 * 123, 'warm-up: ... and was quiet before');
 }
 
 # ---- think times and sessions -------------------------------------------------------------
 
 {
-    my ($run, $did) = measure([], '-c', '4', '--think=20ms', '-t', '1');
+    my ($run, $did) = measure([], '-c', '4', '--think=20ms', '-t', '100', '--until=n:50');
     my $gap = 1e12;
     for my $rows (by_connection($did)) {
         for my $i (1 .. $#$rows) {
@@ -82,7 +80,7 @@ for my $case (
     }
     cmp_ok($gap, '>=', 19e6, 'think: no request within 20 ms of a reply');
     has($run, 'think: so many users, so many requests, and they ask again, a closed loop',
-        'totals.sent' => ['<=', 4 * 51], 'totals.sent' => ['>', 4], 'load.mode' => '"closed"');
+        'totals.sent' => ['<=', 4 * ($run->{json}{'totals.seconds'} / 0.02 + 1)], 'totals.sent' => ['>', 4], 'load.mode' => '"closed"');
     accounted($run->{json}, 'think');
 }
 {
@@ -96,7 +94,7 @@ for my $depth (1, 4) {
     my $json = $run->{json};
     is($json->{'load.mode'}, '"partly"', "sessions, depth $depth: a partly open loop");
     # 300 sessions begin, whoever else uses the CPUs; how far each comes depends on its replies.
-    cmp_ok($json->{'totals.offered'}, '>', 300, "sessions: $json->{'totals.offered'} requests");
+    cmp_ok($json->{'totals.offered'}, '>=', 300, "sessions: $json->{'totals.offered'} requests");
     cmp_ok($json->{'totals.offered'}, '<=', 1501, '... not more than the rate has');
     accounted($json, 'sessions');
 }
@@ -106,7 +104,8 @@ for my $depth (1, 4) {
 # The server stalls: what is late comes back at twice the rate, or never.
 {
     my @args = ('-c', '32', '-q', '500', '-i', 'fixed', '-t', '1');
-    my ($run, $did) = measure(['--delay=300000'], @args[0 .. 3], '-c', '1', '-t', '0.4', '--late=drop');
+    my ($run, $did) = measure(['--delay=300000'], @args[0 .. 3], '-c', '1', '-t', '100', '--until=n:2',
+        '--late=drop');
     cmp_ok($run->{json}{'totals.skipped'}, '>', 50, 'late: dropped');
     accounted($run->{json}, 'late: dropped');
     ($run, $did) = measure(['--stall=400:2000'], '-d', '100', '-c', '4', '--max-outstanding=4', @args[2 .. 7],
@@ -154,9 +153,9 @@ for my $case (['closed', '-c', '3', '-d', '2'], ['open', '-c', '3', '-q', '500']
     accounted($json, $name);
 }
 {
-    my ($run, $did) = measure([], '-c', '2', '-t', '1', '--requests-per-connection=1', '--connect-rate=20');
-    my $opened = $run->{json}{'totals.opened'};
-    ok($opened > 3 && $opened <= 2 + 22, "connect-rate: $opened opened in a second at 20 a second");
+    my ($run, $did) = measure([], '-c', '2', '-t', '100', '--until=n:10', '--requests-per-connection=1', '--connect-rate=20');
+    my ($opened, $seconds) = map { $run->{json}{"totals.$_"} } qw(opened seconds);
+    ok($opened > 3 && $opened <= 2 + 20 * ($seconds + 0.1), "connect-rate: $opened opened in $seconds s at 20 a second");
 }
 {
     my ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.6', '--reconnect=none');

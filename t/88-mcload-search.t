@@ -20,6 +20,17 @@ sub has_verdict($run, $name) {
         or diag("$run->{out}$run->{err}");
 }
 
+# A run that begins with a peak: once more when nothing was answered in the time that shows it, as the client
+# did not have a CPU in it.
+sub with_peak(@args) {
+    my $run;
+    for (1 .. 20) {
+        $run = mcload_json(@args);
+        last if $run->{err} !~ /no peak: no request was answered/;
+    }
+    return $run;
+}
+
 # ---- search ------------------------------------------------------------------------------
 
 # A run, and what the server counted before and behind it.
@@ -101,7 +112,7 @@ is(join(' ', sort { $a <=> $b } split ' ', targets($run)), join(' ', map { 100 *
 isnt(targets($run), join(' ', map { 100 * $_ } 1 .. 10), 'in another order');
 $run = mcload(@base, '--noload', @BRIEFLY, '--scan=200:400:200', '--repeat=2');
 is(targets($run), '200 200 400 400', 'repeated');
-$run = mcload(@base, '--noload', '-t', '0.7', '--scan=10%:30%:10%');
+$run = with_peak(@base, '--noload', '-t', '0.7', '--scan=10%:30%:10%');
 my @points = split ' ', targets($run);
 is(scalar @points, 3, 'shares of the peak: a line each');
 ok(abs($points[1] - 2 * $points[0]) < 3 && abs($points[2] - 3 * $points[0]) < 4, 'in proportion')
@@ -109,13 +120,10 @@ ok(abs($points[1] - 2 * $points[0]) < 3 && abs($points[2] - 3 * $points[0]) < 4,
 cmp_ok($points[0], '>', 10, 'of the peak');
 # Answers take 50 ms: one connection's peak is at most 20 a second, that of the other class is above.
 my $slow = start_testd('--delay=50000');
-$run = mcload('-s', "127.0.0.1:$slow->{port}", '-r', '10', '--noload', '-t', '1', '--class=a:{-q 20% -c 16}',
+$run = with_peak('-s', "127.0.0.1:$slow->{port}", '-r', '10', '--noload', '-t', '1', '--class=a:{-q 20% -c 16}',
     '--class=b:{}', '--scan=100%:100%:1%');
-SKIP: {
-    skip 'nothing was answered in the second that shows the peak', 1 if $run->{err} =~ /no peak: no request was answered/;
-    ok(targets($run) =~ /^(\d+)$/ && $1 > 0 && $1 <= 21, 'a share of the peak of the class that is varied')
-        or diag("$run->{out}$run->{err}");
-}
+ok(targets($run) =~ /^(\d+)$/ && $1 > 0 && $1 <= 21, 'a share of the peak of the class that is varied')
+    or diag("$run->{out}$run->{err}");
 stop_testd($slow);
 $run = mcload(@base, '--noload', @BRIEFLY, '-u', '1', '--scan=200:200:1');
 like($run->{out}, qr/^update$cell{14}$/m, 'updates when there is nothing else');
@@ -134,8 +142,7 @@ like($run->{out}, qr/^Repeats = 3: QPS$cell to$cell, p50$cell to$cell us, p99$ce
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
 is($after->{total_connections} - $before->{total_connections}, 6, 'connections are fresh');
 
-# In the first run the peak is measured: something must be answered in it.
-$run = mcload_json(@base, '--noload', '-t', '0.7', '-q', '20%');
+$run = with_peak(@base, '--noload', '-t', '0.7', '-q', '20%');
 has_verdict($run, '-q 20%');
 my ($peak) = $run->{out} =~ /^Peak QPS  = ([\d.]+)$/m;
 cmp_ok(abs($run->{json}{'load.qps'} - $peak / 5), '<', 1.1, 'a fifth of the peak');

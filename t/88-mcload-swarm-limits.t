@@ -41,7 +41,7 @@ cmp_ok(time - $begin, '>', 2.9, 'requests: a leader that comes again has no more
 my $rate = 200 * 1024;
 $agent = start_agent('127.0.0.4', '--agent-max-bandwidth=200k');
 $begin = time;
-$run = mcload_json('-a', $agent, '-l', 0, '-s', $at, '-r', 400, '-V', 1000, '-t', 1, '-c', 1);
+$run = mcload_awake('-a', $agent, '-l', 0, '-s', $at, '-r', 400, '-V', 1000, '-t', 1, '-c', 1);
 my $took = time - $begin;
 cmp_ok($took, '>', 2, 'bandwidth: loading and the run are held to the limit');
 my $bytes = ($run->{json}{'totals.rx_bytes'} // 0) + ($run->{json}{'totals.tx_bytes'} // 0);
@@ -52,7 +52,7 @@ cmp_ok($bytes, '<', 2 * $rate, '... no more than the limit and what is on its wa
 # seconds' worth, of which a second is waited for.
 mcload_json('-s', $at, '-r', 8, '-V', 400000, '--key-prefix=drain', '-q', 10, '-t', 0.3);
 $agent = start_agent('127.0.0.9', '--agent-max-bandwidth=200k');
-$run = mcload('-a', $agent, '-l', 0, '-s', $at, '--noload', '-r', 8, '-V', 400000, '--key-prefix=drain', '-t',
+$run = mcload_awake('-a', $agent, '-l', 0, '-s', $at, '--noload', '-r', 8, '-V', 400000, '--key-prefix=drain', '-t',
     0.4, '-c', 1, '-d', 8);
 my ($drained) = $run->{out} =~ /^Phases = .*drain ([\d.]+) s/m;
 cmp_ok($drained // 0, '>', 0.5, 'bandwidth: what is left behind the window is held to the limit, too')

@@ -20,7 +20,7 @@ my ($before, $after);
 
 sub works($name, @args) {
     $before = counts();
-    my $run = mcload_json(@args);
+    my $run = mcload_awake(@args);
     $after = counts();
     ran_ok($run, "$name: a run ends");
     cmp_ok($run->{json}{'totals.offered'} // 0, '>', 0, "$name: there are requests")

@@ -137,7 +137,7 @@ for my $args (['--busy-poll'], ['--busy_poll', '-q', '500'], ['--numa=auto', '-T
 }
 SKIP: {
     skip 'no memory nodes here', 1 if !-e '/sys/devices/system/node/node0/cpulist';
-    $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--numa=0');
+    $run = mcload_json('-s', $at, '-r', '50', @BRIEFLY, '--numa=0');
     ok($run->{json}{'totals.gets'} || $run->{err} =~ /memory node/, '--numa=0') or diag($run->{err});
 }
 refuses(@$_) for ['memory node', '--numa=1023'], ['memory node', '--numa=x'],
@@ -164,8 +164,8 @@ like($run->{err}, qr/\Amcload: lo puts no time stamps on packets: [^\n]+\n\z/, '
 
 # ---- names of others ---------------------------------------------------------------------
 
-# A warm-up of 0.5 s at 600/s is 300 requests, one at the rate of the run 50.
-for my $case (['--qps_warmup=0.5:600', 150, 600], ['--qps-warmup=0.5', 0, 120]) {
+# A warm-up of 2 s at 600/s is 1200 requests, one at the rate of the run 200.
+for my $case (['--qps_warmup=2:600', 250, 1300], ['--qps-warmup=0.5', 0, 120]) {
     my ($option, $least, $most) = @$case;
     my $before = mem_stats($server->control)->{cmd_get};
     $json = mcload_json('-s', $at, '-r', '50', '--noload', '-t', '0.5', '-q', '100', '-c', '4', $option)->{json};
