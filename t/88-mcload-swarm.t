@@ -76,6 +76,16 @@ is($run->{status}, 1, 'files: usage');
 
 # ---- shares by what each can send -----------------------------------------------------------
 
+# Once more, when an agent did not have a CPU in the time that shows what it can send.
+sub with_capacity(@args) {
+    my $run;
+    for (1 .. 20) {
+        $run = mcload_json(@args);
+        last if $run->{err} !~ /its capacity is not known$/m;
+    }
+    return $run;
+}
+
 {
     # One that may move little, and one that may move much: without a word they would get as much.
     my @pair = (start_agent('127.0.0.7', '--agent-max-bandwidth=20k'), start_agent('127.0.0.8'));
@@ -85,7 +95,7 @@ is($run->{status}, 1, 'files: usage');
             split /\}/, $run->{json}{agents} // '';
         return map { $of{$_} // [0] } @pair;
     };
-    $run = mcload_json(@by, '-q', 2000, '--split=capacity');
+    $run = with_capacity(@by, '-q', 2000, '--split=capacity');
     ran_ok($run, 'by capacity: a run ends');
     like($run->{out}, qr/^Phases = load /m, '... and tells how long loading took') or diag($run->{out});
     my ($low, $high) = $parts->($run);
@@ -95,7 +105,7 @@ is($run->{status}, 1, 'files: usage');
     cmp_ok(abs($low->[0] - 2000 * $low->[1] / ($low->[1] + $high->[1])), '<=', 1, '... and that is its share');
     like($run->{out}, qr/^Agent \Q$_\E = .*, capacity [\d.]+\/s, role load$/m, "... told of $_") for @pair;
     # A peak that is measured anyway tells it.
-    $run = mcload_json(@by, '--scan=20%:20%:10%', '--split=capacity');
+    $run = with_capacity(@by, '--scan=20%:20%:10%', '--split=capacity');
     ran_ok($run, 'by capacity: a scan of shares of the peak');
     $run = mcload_json(@by, '-q', 2000, '--split=weight');
     ($low, $high) = $parts->($run);
