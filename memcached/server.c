@@ -273,6 +273,20 @@ create_store(struct server *sv)
     return 0;
 }
 
+/* Signals belong to the main loop: the workers inherit the block, and one that comes while
+ * the server starts waits for the loop. */
+static void
+block_signals(bool is_blocked)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGHUP);
+    PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
+}
+
 static int
 open_store(struct server *sv)
 {
@@ -284,6 +298,10 @@ open_store(struct server *sv)
     int status = create_store(sv);
     if (status != 0) {
         return status;
+    }
+    /* Items are in the store from here on, and in the file no more. */
+    if (sv->keep.has_items) {
+        block_signals(true);
     }
     switch (keep_load(&sv->keep, sv->shared.store, &sv->store_conf)) {
     case KEEP_DONE:
@@ -330,20 +348,6 @@ open_listeners(struct server *sv)
         return STATUS_OS_ERROR;
     }
     return 0;
-}
-
-/* Signals belong to the main loop: the workers inherit the block, and one that comes while
- * the server starts waits for the loop. */
-static void
-block_signals(bool is_blocked)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGHUP);
-    PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
 }
 
 static int
@@ -578,6 +582,7 @@ start_maintenance(struct server *sv)
 static int
 serve(struct server *sv)
 {
+    block_signals(true);
     int status = open_listeners(sv);
     if (status == 0 && sv->pid_file != NULL) {
         status = daemon_write_pid(sv->pid_file, sv->serve.rules->starts_its_own_way);
@@ -682,8 +687,6 @@ server_run(struct settings *s)
     busypoll_advise(&s->busy_poll);
     status = open_admin(sv);
     if (status == 0) {
-        block_signals(
-            true); /* from here on the items are in the store, and not in the file */
         status = open_store(sv);
     }
     if (status != 0) {
