@@ -397,7 +397,7 @@ drain(struct event_loop *l)
         if (unlikely(d->conf.cap != NULL)) {
             hold(l, give_up, NULL); /* a run that was stopped has its limits as well */
         }
-        /* Late itself, as it had no CPU, it looks once more: what has come by then is an answer. */
+        /* Late itself, as it had no CPU, it looks once more at what has come. */
         is_over = now >= give_up;
         lset_wake_at(d->set, give_up);
         poll_events(l, is_over ? 0 : reads ? 1 : TICK_MS);

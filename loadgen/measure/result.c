@@ -73,7 +73,8 @@ result_ratio(double a, double b)
 double
 result_busy(const struct cost *cost)
 {
-    /* A poll in which the thread was preempted is as long as its wait, and used no CPU meanwhile. */
+    /* A poll in which the thread was preempted is as long as its wait, and used no CPU meanwhile. Where it
+     * waited elsewhere this is too much, by as long as that. */
     double polled_s = fmax(0, cost->idle_s - cost->wait_s);
     return result_ratio(fmax(0, cost->cpu_s - polled_s), cost->elapsed_s);
 }

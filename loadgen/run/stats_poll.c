@@ -13,6 +13,9 @@
 #include "base/alloc.h"
 
 #define REPLY_MAX 65536
+/* A server that takes longer is lost. An observer has said what it heard before a leader gives it up. */
+#define CONNECT_MS 1000
+#define ANSWER_MS 5000
 #define LOOK_MS 100
 
 struct stats_poll_conn {
@@ -48,7 +51,7 @@ static bool
 connect_one(const struct stats_poll *q, unsigned i)
 {
     struct stats_poll_conn *c = &q->conns[i];
-    c->fd = target_connect(&q->targets[i], clock_now() + q->patience);
+    c->fd = target_connect(&q->targets[i], clock_now() + CONNECT_MS * NSEC_PER_MSEC);
     return c->fd >= 0;
 }
 
@@ -77,10 +80,8 @@ enum exit_status
 stats_poll_open(struct stats_poll *q, const struct options *o,
                 const struct target *targets, FILE *err)
 {
-    *q = (struct stats_poll){.targets = targets,
-                             .length = clock_seconds(o->server_stats_s),
-                             .patience = clock_seconds(o->timeout_s),
-                             .err = err};
+    *q = (struct stats_poll){
+        .targets = targets, .length = clock_seconds(o->server_stats_s), .err = err};
     for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
         if (!can_be_asked(&targets[i])) {
             return options_fail(err, EXIT_USAGE,
@@ -166,7 +167,7 @@ take(struct stats_poll *q, nsec_t now)
             lose(q, i,
                  c->len == sizeof c->reply ? "the reply is too long"
                                            : "the connection is lost");
-        } else if (c->is_asked && now > c->asked + q->patience) {
+        } else if (c->is_asked && now > c->asked + ANSWER_MS * NSEC_PER_MSEC) {
             lose(q, i, "no answer");
         }
         is_waiting = is_waiting || c->is_asked;
@@ -233,12 +234,12 @@ ask_once(struct stats_poll *q)
 void
 stats_poll_end(struct stats_poll *q)
 {
-    await(q); /* one asked just before */
     nsec_t now = clock_now();
     if (q->stats != NULL && now < q->end) { /* it was ended early */
         q->stats->end_s = now > q->start ? (double)(now - q->start) / 1e9 : 0;
     }
-    ask_once(q);
+    take(q, now);
+    ask_once(q); /* but those that were asked just before, and have not answered yet */
 }
 
 /* ---- evictions ------------------------------------------------------------------------- */
@@ -281,7 +282,7 @@ struct server_evictions
 stats_poll_evictions(const struct options *o, const struct target *targets)
 {
     struct server_evictions e = {.is_known = false};
-    struct stats_poll q = {.targets = targets, .patience = clock_seconds(o->timeout_s)};
+    struct stats_poll q = {.targets = targets};
     q.conns = alloc_zeroed(o->servers_len, sizeof *q.conns);
     if (options_have_stats(o) && connect_some(&q, o->servers_len)) {
         stats_poll_load_begins(&q);

@@ -27,7 +27,6 @@ struct stats_poll {
     struct server_settings *settings;  /* NULL: no server was asked */
     struct server_evictions evictions; /* of loading */
     nsec_t start, end, next, length;
-    nsec_t patience;    /* a server that takes longer to connect or to answer is lost */
     bool asks_settings; /* not for stats, just now */
     FILE *err;          /* NULL: no messages */
 };
