@@ -22,7 +22,7 @@ ask() {
         my ($port, $command) = @ARGV;
         my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port,
             Proto => "tcp", Timeout => 60) or exit 1;
-        alarm 300;
+        alarm 60;
         print $s "$command\r\n";
         while (defined(my $line = <$s>)) {
             $line =~ s/\r?\n$//;
@@ -33,13 +33,12 @@ ask() {
         exit 1;' "$@"
 }
 
-# wait_ready PORT PID: until the server answers; fails when it ended or after 60 s.
+# wait_ready PORT PID: until the server answers; fails when it ended or after five minutes.
 wait_ready() {
-    tries=0
+    latest=$(($(date +%s) + 300))
     until ask "$1" version >/dev/null 2>&1; do
         kill -0 "$2" 2>/dev/null || return 1
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || return 1
+        [ "$(date +%s)" -lt "$latest" ] || return 1
         sleep 0.1
     done
 }
