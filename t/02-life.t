@@ -28,7 +28,8 @@ print $script <<'END';
 my ($seconds, @command) = @ARGV;
 my $pid;
 $SIG{$_} = do { my $name = $_; sub { kill $name, $pid if $pid } } for qw(INT TERM HUP USR1);
-$pid = fork // die;
+$pid = fork; # and nothing else in the statement: within it Perl hears of signals
+die if !defined $pid;
 if (!$pid) { exec @command or exit 127 }
 alarm $seconds;
 $SIG{ALRM} = sub { kill 'KILL', $pid };
