@@ -6,23 +6,25 @@
 # free_port [WISH]: prints WISH when the port is free, else one that is free and that the kernel gives to
 # nobody who asks for any.
 free_port() {
-    perl -MIO::Socket::INET -e '
+    perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
         for my $port (@ARGV, map { 20000 + int rand 10000 } 1 .. 200) {
             my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $port,
                 Proto => "tcp", Listen => 1, ReuseAddr => 1) or next;
+            IO::Socket::UNIX->new(Local => "\0mctest-port-$port", Listen => 1) or next; # a test has it
             print $s->sockport, "\n";
             exit 0;
         }
         exit 1;' "$@"
 }
 
-# ask PORT COMMAND: sends one text command, prints the reply up to its last line.
+# ask PORT COMMAND: sends one text command, prints the reply up to its last line; gives up after ASK_SECONDS
+# (60).
 ask() {
     perl -MIO::Socket::INET -e '
         my ($port, $command) = @ARGV;
         my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port,
             Proto => "tcp", Timeout => 60) or exit 1;
-        alarm 60;
+        alarm($ENV{ASK_SECONDS} || 60);
         print $s "$command\r\n";
         while (defined(my $line = <$s>)) {
             $line =~ s/\r?\n$//;
@@ -36,7 +38,7 @@ ask() {
 # wait_ready PORT PID: until the server answers; fails when it ended or after five minutes.
 wait_ready() {
     latest=$(($(date +%s) + 300))
-    until ask "$1" version >/dev/null 2>&1; do
+    until ASK_SECONDS=2 ask "$1" version >/dev/null 2>&1; do
         kill -0 "$2" 2>/dev/null || return 1
         [ "$(date +%s)" -lt "$latest" ] || return 1
         sleep 0.1

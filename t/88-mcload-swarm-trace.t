@@ -91,7 +91,7 @@ for my $case ([0, 'day'], [2, "$traces/day"]) {
     my $before = mem_stats($control)->{cmd_set};
     my $run = mcload_json(@lead, '-l', $threads, "--trace=$trace", '--trace-time=scaled:4', '--trace-load');
     ran_ok($run, "loading, -l $threads: a run ends");
-    is($run->{json}{'totals.loaded'}, 90, "loading, -l $threads: each key once");
+    is($run->{json}{'totals.loaded'}, 90, "loading, -l $threads: each key once") or diag($run->{err});
     my $stats = mem_stats($control);
     is($stats->{cmd_set} - $before, 90, "loading, -l $threads: ... says the server");
     is($stats->{incr_misses}, 0, "loading, -l $threads: none is missed");

@@ -90,9 +90,11 @@ for my $case (['walk', 0, 1], ['code', 1], ['triad', 'x', 1], ['storm', 65, 1], 
     is($run->{status}, 2, "$name @args: wrong usage");
 }
 
-# What a script's programs use is its own, when it has waited for them and when it has not.
+# What a script's programs use is its own, when it has waited for them and when it has not. A program that
+# ends when it has used so much, however long it takes.
+my $uses = scratch_file('uses', "import time\nprint('ready', flush=True)\nwhile time.process_time() < 0.2:\n    pass\nprint('done', flush=True)\n");
 for my $then ('; read x', ' & read x; kill $!') {
-    my $run = run_program({command => ['python3', '-B', '-c', <<'END', $sources, built('walk') . " 64000 0.3$then"]});
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', $sources, "python3 $uses$then"]});
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
 import side_by_side as side

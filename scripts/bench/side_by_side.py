@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import pwd
+import random
 import shutil
 import socket
 import statistics
@@ -62,10 +63,22 @@ def choose_two_cpus(server=None):
     CLIENT_CPU = ([cpu for cpu in others if cpu not in siblings_of(SERVER_CPU)] or others)[0]
 
 
+CLAIMS = []  # to ports, for as long as this process runs
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that the kernel gives to nobody who asks for any, and no other script or test takes meanwhile."""
+    while True:
+        port = random.randrange(20000, 30000)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0mctest-port-{port}")
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", port))
+            CLAIMS.append(claim)
+            return port
+        except OSError:
+            claim.close()
 
 
 def unprivileged():
