@@ -108,6 +108,11 @@ EXPLAINED = [
 ]
 EXPLAINED = [(why, re.compile(a), re.compile(b), re.compile(c)) for why, a, b, c in EXPLAINED]
 
+# What no pattern of a request and its two replies shows.
+LATER = [
+    "1.6.18 looks for that minus sign: what it found shows in a later reply",
+]
+
 # What is not sent, because the difference would show in a later reply or not each time.
 NOT_SENT = [
     "gat with an over-long key behind others: 1.6.18 touches the others before it refuses the line",
