@@ -195,6 +195,18 @@ SKIP: {
     is($run->{status}, 0, 'merge in turn, to a file') or diag($run->{err});
     cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - $longer - $shorter), '<', 1e-6, 'one after another: the sum');
 
+    # What says nothing of both is left out, whichever comes first.
+    my @marked = map {
+        my ($name, $from, $met, $host) = @$_;
+        scratch_file($name, read_file($from) =~ s/^\{/{ "slo": [{"met": $met}],/r =~ s/"env": \{/$&"host": "$host",/r);
+    } ['met.json', "$dir/a.json", 'true', 'one'], ['missed.json', "$dir/b.json", 'false', 'two'];
+    for my $order ([0, 1], [1, 0]) {
+        mcload('merge', '-o', "$dir/marked.json", @marked[@$order]);
+        my $text = read_file("$dir/marked.json");
+        unlike($text, qr/"slo"|"host"/, 'the verdict of one, and where it was, are not those of both');
+        like($text, qr/"protocol": "ascii"/, '... what is the same is');
+    }
+
     # Windows of whole seconds are times, not counts.
     my $whole_s = scratch_file('whole.json', read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": 5/gr);
     for my $case ([[], 5], [['--in-turn'], 10]) {

@@ -168,7 +168,9 @@ for my $case (['closed', '-c', '3', '-d', '2'], ['open', '-c', '3', '-q', '500']
 
 for my $args (
     ['--schedule=x'], ['--schedule=ramp:1:2:3:4:5:6'], ['--schedule=sine:50%:150%:1'],
-    ['--schedule=const:0'], ['--mode=open'], ['--mode=partly'], ['--mode=x'],
+    ['--schedule=const:0'], ['--schedule=const:9', '-q', 5], ['--schedule=const:9', '-q', 9, '-Q', 1],
+    ['--schedule=ramp:10:20:1', '--search=p99:1ms'], ['--schedule=const:5', '--scan=10:20:10'],
+    ['--mode=open'], ['--mode=partly'], ['--mode=x'],
     ['--mode=closed', '-q', '5'], ['--session=5'], ['--late=cap:0.5', '-q', '5'],
     ['--late=cap:2'], ['--max-outstanding=5'], ['--max-outstanding=0', '-q', '5'],
     ['--max-outstanding=1', '-q', '5', '-T', '2'], ['--reconnect=x'], ['--think=x'],

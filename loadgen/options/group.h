@@ -45,7 +45,8 @@ must_check bool options_parse_outside(struct options *o, struct models *models, 
 must_check bool options_apply_names(struct lclass *c, struct models *models, FILE *err);
 
 /* What a class's traffic needs of its rate, which a search or a scan may vary. */
-must_check const char *traffic_check(const struct lclass *c, bool is_varied);
+must_check const char *traffic_check(const struct lclass *c, bool is_varied,
+                                     bool is_target);
 /* The options that an antagonist's name stands for, in place of what was set before. */
 void antagonist_apply(struct lclass *c);
 

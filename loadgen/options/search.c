@@ -147,7 +147,7 @@ settle(struct options *o)
         bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied ||
                         schedule_varies(&c->traffic.schedule);
         c->traffic.late = c->skips && has_rate ? LATE_DROP : c->traffic.late;
-        wrong = traffic_check(c, is_varied);
+        wrong = traffic_check(c, is_varied, is_varied && i == o->varied);
     }
     return wrong;
 }

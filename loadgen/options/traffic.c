@@ -140,7 +140,7 @@ init(struct lclass *c)
 }
 
 const char *
-traffic_check(const struct lclass *c, bool is_varied)
+traffic_check(const struct lclass *c, bool is_varied, bool is_target)
 {
     const struct traffic *t = &c->traffic;
     bool has_own = schedule_varies(&t->schedule) && !schedule_has_shares(&t->schedule);
@@ -157,6 +157,10 @@ traffic_check(const struct lclass *c, bool is_varied)
     }
     if (!has_rate && schedule_varies(&t->schedule)) {
         return "a schedule needs a rate (--qps), or rates that are no percentages";
+    }
+    if (has_own && (c->qps > 0 || c->qps_share > 0 || is_target || c->is_measuring)) {
+        return "the schedule has rates of its own: with --qps, --scan, --search and a "
+               "measuring client its rates are percentages";
     }
     if (c->has_sessions && (!has_rate || t->mode != TRAFFIC_PARTLY)) {
         return "--session is for --mode=partly, which needs a rate (--qps)";

@@ -312,25 +312,34 @@ forget(json_t *result)
     delete_all(result, of_one, sizeof of_one / sizeof of_one[0]);
 }
 
-/* How the runs were loaded: what is the same stays, and rates of runs at the same time add
- * up. */
+/* Of such an object what is the same in both stays. */
 static void
-join_load(const struct merge *m, json_t *into, const json_t *from)
+keep_equal(json_t *into, const json_t *from, const char *name)
 {
     const char *key;
     json_t *value;
     void *next;
-    json_t *mine = json_object_get(into, "load");
-    const json_t *other = json_object_get(from, "load");
-    double qps = tree_number(mine, "qps") + tree_number(other, "qps");
-    bool is_rate =
-        !m->in_turn && tree_number(mine, "qps") > 0 && tree_number(other, "qps") > 0;
+    json_t *mine = json_object_get(into, name);
+    const json_t *other = json_object_get(from, name);
     json_object_foreach_safe(mine, next, key, value)
     {
         if (!json_equal(value, json_object_get(other, key))) {
             json_object_del(mine, key);
         }
     }
+}
+
+/* How the runs were loaded: what is the same stays, and rates of runs at the same time add
+ * up. */
+static void
+join_load(const struct merge *m, json_t *into, const json_t *from)
+{
+    json_t *mine = json_object_get(into, "load");
+    const json_t *other = json_object_get(from, "load");
+    double qps = tree_number(mine, "qps") + tree_number(other, "qps");
+    bool is_rate =
+        !m->in_turn && tree_number(mine, "qps") > 0 && tree_number(other, "qps") > 0;
+    keep_equal(into, from, "load");
     if (is_rate) {
         put_number(mine, "qps", qps);
     }
@@ -448,14 +457,16 @@ tree_merge(const char *const *paths, unsigned count, bool in_turn, const char *o
         m.path = paths[i];
         json_t *next = tree_load(paths[i], err);
         is_good = next != NULL && add_result(&m, top, next);
+        keep_equal(top, next, "target");
+        keep_equal(top, next, "env");
         json_decref(next);
         json_array_append_new(names, json_string(paths[i]));
     }
     json_object_set_new(top, "merged", names);
     if (count > 1) {
         static const char *const of_one[] = {
-            "argv",   "seed",  "warmup", "server_stats", "evictions",
-            "phases", "until", "search", "agent_loss",   "peak_qps",
+            "argv",  "seed",   "warmup",     "server_stats", "evictions", "phases",
+            "until", "search", "agent_loss", "peak_qps",     "slo",
         };
         forget(top);
         delete_all(top, of_one, sizeof of_one / sizeof of_one[0]);
