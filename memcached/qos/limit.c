@@ -104,6 +104,13 @@ limit_burst_time(const struct limit *l)
     return rate > 0 ? burst_ns(rate, burst) : 0;
 }
 
+nsec_t
+limit_time(const struct limit *l, uint64_t tokens)
+{
+    uint64_t rate = atomic_load_explicit(&l->rate, memory_order_relaxed);
+    return rate > 0 ? burst_ns(rate, tokens) : 0;
+}
+
 static uint64_t
 lease_size(uint64_t rate, unsigned workers)
 {

@@ -56,6 +56,8 @@ void limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now);
 uint64_t limit_default_burst(uint64_t rate);
 /* How long the bucket takes to fill: sleeping longer loses rate. 0 without a limit. */
 nsec_t limit_burst_time(const struct limit *l);
+/* In which so many tokens arrive; likewise. */
+nsec_t limit_time(const struct limit *l, uint64_t tokens);
 /* How many tokens there are, besides those that workers have leased; below 0: more are reserved
  * than there are. 0 without a limit. For statistics: other threads go on. */
 double limit_tokens(const struct limit *l, nsec_t now);

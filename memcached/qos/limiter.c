@@ -11,11 +11,12 @@
  * not hold tokens of a wider one meanwhile. */
 enum stage { STAGE_PEER, STAGE_CLASS, STAGE_TOTAL, STAGE_PASSED };
 
-/* Looks through the list of those that wait for their address, at the least so far apart:
- * a fixed time, and so much for each of them, that looking never takes most of the
- * CPU. */
+/* Looks through the list of those that wait for their address, so far apart: a fixed time, and so
+ * much for each of them that looking takes a small part of the CPU. Not longer than the time in which
+ * a bucket fills, as what comes to a full one is lost, but so much for each at the least. */
 #define PEERS_LOOK_NS (100 * NSEC_PER_USEC)
 #define PEERS_LOOK_EACH_NS NSEC_PER_USEC
+#define PEERS_LOOK_EACH_LEAST_NS 250
 #define NAP_NS (100 * NSEC_PER_USEC)
 
 /* ---- shared --------------------------------------------------------------------------- */
@@ -39,7 +40,8 @@ refresh_is_on(struct limiter *l)
 static void
 apply_total(struct limiter *l, nsec_t now)
 {
-    struct limiter_rule rule = l->wanted;
+    struct limiter_rule rule = {l->wanted.rate,
+                                l->wanted.rate != 0 ? l->wanted.burst : 0};
     if (l->ceiling != 0 && (rule.rate == 0 || l->ceiling < rule.rate)) {
         rule.rate = l->ceiling;
     }
@@ -151,7 +153,8 @@ limiter_sleep_least(const struct limiter *l)
         nsec_t burst = limit_burst_time(c < CLASS_COUNT ? &l->by_class[c] : &l->total);
         nap = burst != 0 && burst < nap ? burst : nap;
     }
-    return nap;
+    nsec_t burst = peers_burst_time(&l->peers);
+    return burst != 0 && burst < nap ? burst : nap;
 }
 
 /* ---- the list of those that wait for their address ------------------------------------- */
@@ -193,11 +196,14 @@ peers_remove(struct limiter_worker *d, struct waitq_node *n)
     --*hash_count(d, n);
 }
 
-/* The time from one look at the list to the next is at least what the look costs, many times over. */
 static nsec_t
 next_look(const struct limiter_worker *d, nsec_t now)
 {
-    return now + PEERS_LOOK_NS + d->peers_length * PEERS_LOOK_EACH_NS;
+    nsec_t apart = PEERS_LOOK_NS + d->peers_length * PEERS_LOOK_EACH_NS;
+    nsec_t least = d->peers_length * PEERS_LOOK_EACH_LEAST_NS;
+    nsec_t burst = peers_burst_time(&d->shared->peers);
+    burst = burst > least ? burst : least;
+    return now + (apart < burst ? apart : burst);
 }
 
 /* The next in the list that has its tokens, taken; NULL when this look is over. */

@@ -68,7 +68,7 @@ struct limiter_ctr {
     ctr_t would_limit; /* dry run: would have been delayed or rejected */
 };
 
-#define LIMITER_PEER_HASHES 64
+#define LIMITER_PEER_HASHES 4096
 
 struct limiter_worker {
     struct limiter *shared;

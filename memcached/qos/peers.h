@@ -40,6 +40,15 @@ peers_is_set(const struct peers *p)
 {
     return atomic_load_explicit(&p->rate, memory_order_relaxed) != 0;
 }
+/* In which a bucket fills; 0: no limit. */
+static inline nsec_t
+peers_burst_time(const struct peers *p)
+{
+    uint64_t rate = atomic_load_explicit(&p->rate, memory_order_relaxed);
+    return rate != 0 ? atomic_load_explicit(&p->burst, memory_order_relaxed) *
+                           NSEC_PER_SEC / rate
+                     : 0;
+}
 /* n tokens of the address with this key (not 0); as limit_take_n. */
 bool peers_take(struct peers *p, uint64_t key, uint32_t n, nsec_t now, nsec_t *retry_at);
 /* Gives n tokens back, right after peers_take. */

@@ -16,7 +16,7 @@
 
 #define START (UINT64_C(1234567) * NSEC_PER_SEC)
 #define WORKERS_MAX 8
-#define CLIENTS_MAX 400
+#define CLIENTS_MAX 4000
 
 /* ---- a server in small ---------------------------------------------------------------- */
 
@@ -255,6 +255,59 @@ TEST(an_address_has_its_own_rate)
     }
 }
 
+/* However many wait: their list is looked through before the bucket is full, and tokens are lost. */
+TEST(an_address_with_many_connections_has_its_rate)
+{
+    struct limiter_conf conf = {.peer = {.rate = 10000}};
+    server_start(&conf, 1);
+    for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+        add_client(0, CLASS_SMALL, 7);
+    }
+    run(START + NSEC_PER_SEC);
+    expect_between(admitted(), 9500, 10100);
+}
+
+/* Or where a bucket holds one token. */
+TEST(an_address_with_a_small_burst_has_its_rate)
+{
+    struct limiter_conf conf = {.peer = {.rate = 100000, .burst = 1}};
+    server_start(&conf, 1);
+    server.slack_ns = 1;
+    server.think_ns = 7 * NSEC_PER_USEC;
+    for (unsigned i = 0; i < 10; i++) {
+        add_client(0, CLASS_SMALL, 7);
+    }
+    run(START + NSEC_PER_SEC / 10);
+    expect_between(admitted(), 9000, 10100);
+}
+
+/* Others of its addresses' hashes may wait: 65 had to wait with 1. */
+TEST(an_address_does_not_wait_for_another)
+{
+    struct limiter_conf conf = {.peer = {.rate = 1000, .burst = 10}};
+    server_start(&conf, 1);
+    for (unsigned i = 0; i < 200; i++) {
+        add_client(0, CLASS_SMALL, 1);
+    }
+    run(START + NSEC_PER_MSEC);
+    ck_assert_uint_gt(server.limiters[0].peers_length, 150);
+    struct client *other = add_client(0, CLASS_SMALL, 65);
+    run(START + NSEC_PER_MSEC + 1);
+    ck_assert_uint_eq(other->admitted, 1);
+}
+
+/* The 64 first have slots, and who comes behind more than that is told how long that takes: it is
+ * refused at once when that is longer than requests may wait. */
+TEST(a_long_queue_is_known_to_be_long)
+{
+    struct limiter_conf conf = {.total = {.rate = 1000, .burst = 1},
+                                .max_delay = 100 * NSEC_PER_MSEC};
+    server_start(&conf, 1);
+    add_clients(400, CLASS_SMALL);
+    run(START + NSEC_PER_MSEC);
+    expect_between(server.limiters[0].waiting, 98, 103);
+}
+
 /* One that owes much is not what the others of the worker wait for, even if it leaves. */
 TEST(a_debtor_keeps_nobody)
 {
@@ -482,6 +535,17 @@ TEST_LOOP(changes_all_the_time_starve_nobody, 4)
     }
     uint64_t due = conf.counts_keys ? 500 : 1000;
     expect_between(admitted() - before, due - due / 10, due + due / 50);
+}
+
+/* A burst without a rate is none of the ceiling's. */
+TEST(a_ceiling_has_a_burst_of_its_own)
+{
+    struct limiter_conf conf = {.total = {.rate = 1000}};
+    server_start(&conf, 1);
+    limiter_set_total(&server.limiter, (struct limiter_rule){0, 5}, START);
+    limiter_set_ceiling(&server.limiter, 50000, START);
+    ck_assert_uint_eq(limit_burst_time(&server.limiter.total),
+                      limit_default_burst(50000) * NSEC_PER_SEC / 50000);
 }
 
 TEST(a_ceiling_leaves_what_was_set)
