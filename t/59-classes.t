@@ -166,7 +166,9 @@ each_profile(sub ($profile) {
     is(mem_stats($s, 'classes')->{class_small_queued}, 0, 'off: nothing is deferred');
     roundtrip($s, "get x\r\n" x 64, "END\r\n" x 64);
     cmp_ok(mem_stats($s, 'classes')->{class_small_queued}, '>=', 3, 'off: -R holds');
-    exchange($s, "qos class bulk\r\n", "CLIENT_ERROR classes are off\r\n");
+    exchange($s, "qos $_\r\n", "CLIENT_ERROR classes are off\r\n")
+        for 'class bulk', 'qps_limit write 100', 'slo bulk p99:20ms';
+    exchange($s, "qos $_\r\n", "OK\r\n") for 'qps_limit small 1m', 'qps_limit write off', 'slo small p99:9s', 'slo bulk off';
     is(mem_stats($s, 'qos')->{classes}, 'off', 'off: said so');
 }
 
@@ -184,6 +186,8 @@ each_profile(sub ($profile) {
 # what is wrong is said in one line
 for my $case (
     ['--classes=maybe', 'on or off'],
+    [['--classes=off', '--qps-limit=write=100'], 'needs --classes=on'],
+    [['--classes=off', '--slo=bulk=p99:20ms'], 'needs --classes=on'],
     ['--bulk-keys=0', 'bulk-keys'],
     ['--bulk-bytes=0', 'bulk-bytes'],
     ['--class-rule=peer:10.0.0.0/99=bulk', 'not a network'],

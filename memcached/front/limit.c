@@ -237,6 +237,10 @@ settle(struct settings *s, int *status)
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         snprintf(name, sizeof name, "%s=", class_name((enum req_class)c));
         tell_burst("qps-limit", name, s->limits.by_class[c]);
+        if (s->limits.by_class[c].rate != 0 &&
+            !class_occurs(&s->classes, (enum req_class)c)) {
+            return "a class's --qps-limit needs --classes=on";
+        }
     }
     return NULL;
 }
@@ -410,6 +414,9 @@ run_limit(struct stats *st, struct serve_qos *q)
     const char *error = parse_rule(q->words + has_name, count, LIMIT_RATE_MAX, &rule);
     if (error != NULL) {
         return front_refuse(q, "%s", error);
+    }
+    if (has_class && rule.rate != 0 && !class_occurs(&st->shared->core.classes, class)) {
+        return front_refuse(q, "classes are off");
     }
     if (has_class) {
         limiter_set_class(l, class, rule, clock_now());

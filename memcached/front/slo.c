@@ -65,6 +65,18 @@ static const struct opt options[] = {
      .help = "bound the queueing delay, e.g. p95:500us"},
 };
 
+static const char *
+settle(struct settings *s, int *status)
+{
+    (void)status;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (s->slo[c].ns > 0 && !class_occurs(&s->classes, (enum req_class)c)) {
+            return "a class's --slo needs --classes=on";
+        }
+    }
+    return NULL;
+}
+
 static void
 wire(const struct settings *s, struct net_shared *shared)
 {
@@ -169,6 +181,10 @@ run_slo(struct stats *st, struct serve_qos *q)
     if (error != NULL) {
         return front_refuse(q, "%s", error);
     }
+    if (class != CLASS_NONE && target.ns > 0 &&
+        !class_occurs(&st->shared->core.classes, class)) {
+        return front_refuse(q, "classes are off");
+    }
     slo_set(&st->shared->core.slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class,
             target);
     return REPLY_OK;
@@ -182,5 +198,6 @@ static const struct qos_row commands[] = {
 };
 /* clang-format on */
 
-const struct front front_slo = {OPTIONS(options), COMMANDS(commands),
-                                .usage = FRONT_USAGE, .wire = wire, .show = show};
+const struct front front_slo = {OPTIONS(options),     COMMANDS(commands),
+                                .usage = FRONT_USAGE, .settle = settle,
+                                .wire = wire,         .show = show};

@@ -61,6 +61,13 @@ class_is_inline(enum req_class c)
     return c <= CLASS_SMALL;
 }
 
+/* With --classes=off all requests but control commands are small. */
+static inline bool
+class_occurs(const struct class_conf *conf, enum req_class c)
+{
+    return conf->is_on || class_is_inline(c);
+}
+
 /* The queue of a request that waits for a deferred turn. is_long: of a control command that comes
  * in pieces, whatever they come to; others are as small as small ones. */
 static inline enum req_class
