@@ -2,6 +2,7 @@
 # Which certificates of clients open the door, in each ssl_verify_mode, and what refresh_certs
 # changes for those who are in, on the threshold, or come back with an old session.
 use MCTest;
+use MCConns;
 use File::Copy qw(copy);
 use MCTLS;
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # 10,000 connections opened and dropped leave nothing behind; hundreds at once are served.
 use MCTest;
+use MCConns;
 
 # But for the kernel's files, which the server reads now and then.
 sub open_files($pid) {

@@ -2,6 +2,7 @@
 # Requests over TLS get the replies that they get without: any size, cut anywhere, to readers
 # that stop; and who does not speak TLS, or stops in the middle, harms nobody.
 use MCTest;
+use MCConns;
 use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Time::HiRes qw(sleep);
 use MCTLS;

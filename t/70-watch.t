@@ -57,6 +57,26 @@ each_profile(sub ($profile) {
         map { "type=item_get key=$_ status=not_found clsid=0" . $size->(0) } qw(a c));
     close $w;
 
+    # Whatever way the request before it takes, and whenever its reply goes out. Of the first bytes of a
+    # connection the protocol is not known yet.
+    if ($is_16) {
+        my $other = serve($profile);
+        my $p = $other->connect;
+        my $value = 'v' x 100_000;
+        exchange($p, "set big 0 0 100000\r\n$value\r\n", "STORED\r\n");
+        for my $case (["get x\r\n", "END\r\n"], ["set y 0 0 1\r\n1\r\n", "STORED\r\n"],
+            ["get big\r\n", "VALUE big 0 100000\r\n$value\r\nEND\r\n"], ["mn\r\n", "MN\r\n"]) {
+            my ($sent, $want) = @$case;
+            exchange($p, $sent . "watch\r\n", $want . "ERROR cannot pipeline other commands before watch\r\n");
+            exchange($p, $sent . "lru_crawler metadump all\r\n",
+                $want . "ERROR cannot pipeline other commands before metadump\r\n");
+        }
+        put($p, "get x\r\nwat");
+        expect_bytes($p, "END\r\n", 'half a command behind a get');
+        put($p, "ch\r\n");
+        expect_bytes($p, "OK\r\n", 'is alone by then');
+    }
+
     # every internal look-up, and every mutation
     $w = watcher($server, 'fetchers mutations');
     my $get = sub { "type=item_get key=$_[0] status=$_[1] clsid=$_[2]" . $size->($_[3]) };

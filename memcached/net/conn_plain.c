@@ -83,6 +83,7 @@ serve(struct conn *c, struct turn *turn, plain_serve_fn *serve_plain)
         return true;
     }
     c->is_at_rest = false;
+    p->session.follows = served.made > 0 && served.consumed < got;
     if (served.is_late && served.consumed < got) {
         conn_set_state(c, REGISTRY_PARSE);
         queue_put(p->core, &p->work, pump_lane(p));

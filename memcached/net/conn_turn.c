@@ -153,6 +153,7 @@ keeps_output(struct conn *c)
 static enum step
 step_read(struct conn *c, struct turn *turn, enum session_next next)
 {
+    c->pump.session.follows = false;
     if (c->pump.out.bytes > 0 && !keeps_output(c)) {
         enum step step = drain_output(c, turn);
         if (step != STEP_ON) {
@@ -277,6 +278,7 @@ step(struct conn *c, struct turn *turn)
         if (drained != STEP_ON) {
             return drained;
         }
+        c->pump.session.follows = true;
     }
     enum session_next next =
         session_peek(&c->pump.session, &c->pump.core->env, &c->pump.in);

@@ -516,7 +516,7 @@ run_admin(struct session *s, const struct env *env, struct buf *in, struct chain
 {
     if (!s->is_long && is_long(s->req)) {
         s->is_long = true;
-        s->is_behind = out->bytes > 0; /* they may go before its turn */
+        s->is_behind = out->bytes > 0 || s->follows; /* they may go before its turn */
         return RAN_LONG;
     }
     enum session_ran ran = s->req->family == FAMILY_SASL

@@ -39,6 +39,7 @@ struct session {
     bool is_local;             /* a UNIX socket or loopback; set by net/ */
     bool is_long;              /* RAN_LONG has been said of the pending request, */
     bool is_behind;            /* and replies waited before it */
+    bool follows;              /* a request of the same input has been answered */
     uint8_t declared;          /* class of all its requests, as the listener or the client
                             * said: 1 + number, known to net/; 0: none */
     uint8_t dump;              /* enum dump_kind: a dump is under way */

@@ -36,8 +36,7 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     start_server serve run_program server_binary is_ours is_quiet profiles each_profile pick in_child
     has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves canary
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
-    roundtrip show free_port free_ports claim_port wait_until soon all_have_left conn_stats log_says proc_status
-    is_stopped scratch_dir
+    roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
     read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply with_room
     slowed VERSION_REPLY @AS_ROOT
 ));
@@ -873,18 +872,6 @@ sub all_have_left($sock, $before, $more) {
     }) && wait_until(sub {
         mem_stats($sock)->{curr_connections} == $before->{curr_connections};
     });
-}
-
-# What `stats conns` says of the server's end of the connection; empty until a worker has it.
-sub conn_stats($server, $sock) {
-    my $port = $sock->sockport;
-    my ($fd, %of);
-    for (stat_lines($server->control, 'conns')) {
-        my ($number, $name, $value) = /^STAT (\d+):(\S+) (.*?)$/ or next;
-        $of{$number}{$name} = $value;
-        $fd = $number if $name eq 'addr' && $value =~ /^tcp:127\.0\.0\.1:$port$/;
-    }
-    return defined $fd ? $of{$fd} : {};
 }
 
 # Are all threads of the server stopped, by SIGSTOP?

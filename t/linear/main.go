@@ -36,7 +36,7 @@ const (
 )
 
 // A history of some lost answers has many orders: nobody waits for that one, on a busy machine either.
-const patience = 10 * time.Minute
+const searching = 10 * time.Minute
 
 func main() {
 	server := flag.String("server", "127.0.0.1:11211", "host:port")
@@ -76,7 +76,7 @@ func main() {
 			defer all.Done()
 			for h := range numbers {
 				ops, lostHere := history(*server, h, *clients, *requests, *keys, *seed, *binary)
-				result, info := porcupine.CheckOperationsVerbose(model(*evict), ops, patience)
+				result, info := porcupine.CheckOperationsVerbose(model(*evict), ops, searching)
 				lock.Lock()
 				total += len(ops)
 				lost += lostHere
@@ -85,7 +85,7 @@ func main() {
 					report(h, *seed, ops, info, *evict)
 					os.Exit(1)
 				case porcupine.Unknown:
-					fmt.Printf("history %d (seed %d): not decided in %s\n", h, *seed, patience)
+					fmt.Printf("history %d (seed %d): not decided in %s\n", h, *seed, searching)
 					os.Exit(1)
 				}
 				lock.Unlock()
