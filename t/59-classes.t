@@ -129,6 +129,9 @@ each_profile(sub ($profile) {
     is(served($server, $small, $long_get, $miss), 'small=1', 'and before what a request is');
     is(served($server, $plain, "get a\r\n", $miss), 'small=1', 'a listener without');
     is(served($server, $plain, "get batch:1\r\n", $miss), 'background=1', 'class of a key');
+    is(served($server, $plain, "$_\r\n", "EN\r\n"), 'background=1', "... in a meta command: $_")
+        for 'mg batch:1 v', 'mg YmF0Y2g6MQ== v b'; # the same key
+    is(served($server, $plain, "ms YmF0Y2g6OQ== 1 b\r\nx\r\n", "HD\r\n"), 'background=1', '... which stores');
     is(served($server, $plain, "get batch:now:1\r\n", $miss), 'small=1', 'the longest prefix');
     is(served($server, $plain, "get batch:now:" . ' x' x 99 . "\r\n", $miss), 'small=1',
         'the first key tells, whatever follows');

@@ -29,7 +29,8 @@ declared_class(const struct class_rules *rules, const struct session *s)
     if (likely(rules->key_count == 0)) {
         return CLASS_NONE;
     }
-    struct slice key = session_key(s);
+    char decoded[REQ_KEY_MAX];
+    struct slice key = session_key(s, decoded);
     return class_rules_key(rules, key.p, key.len);
 }
 

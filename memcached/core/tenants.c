@@ -82,7 +82,8 @@ tenants_of(const struct core *k, const struct work *work, enum req_class class)
 void
 tenants_note_key(struct core *k, struct work *work, const struct session *s)
 {
-    struct slice key = session_key(s);
+    char decoded[REQ_KEY_MAX];
+    struct slice key = session_key(s, decoded);
     uint64_t hash;
     bool has_prefix = prefixes_cut(k->env.prefixes, &key, &hash);
     work->node.tenant = has_prefix ? fold(hash) : 0;

@@ -214,6 +214,7 @@ binary_parse(const char *p, size_t n, const struct rules *rules, struct req *req
     req->is_open = false;
     req->has_keys = false;
     req->keys = 1;
+    req->key = req->rest = req->value = (struct slice){NULL, 0}; /* not the last one's */
     struct parse unknown = bad_opcode(&len, rules);
     if (!row->is_known || unknown.closes) {
         return unknown;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "proto/meta.h"
 #include "serve/auth.h"
 #include "serve/exec.h"
 #include "serve/key_event.h"
@@ -334,7 +335,7 @@ session_facts(const struct session *s)
 }
 
 struct slice
-session_key(const struct session *s)
+session_key(const struct session *s, char buf[REQ_KEY_MAX])
 {
     const struct req *req = s->req;
     struct slice key = {NULL, 0};
@@ -349,11 +350,13 @@ session_key(const struct session *s)
         }
         return req->keys > 0 && req_next_word(&rest, &key) ? key
                                                            : (struct slice){NULL, 0};
+    case FAMILY_META:
+        return meta_key(req, buf);
     case FAMILY_STORE:
+        return req->verb == VERB_MS ? meta_key(req, buf) : req->key;
     case FAMILY_ARITH:
     case FAMILY_TOUCH:
     case FAMILY_DELETE:
-    case FAMILY_META:
         return req->key;
     default:
         return key;

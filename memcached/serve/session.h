@@ -110,8 +110,9 @@ session_is_plain(const struct session *s)
 /* The first keys of a plain get have been answered: the rest of its line is the next input. False: no
  * memory. */
 must_check bool session_open_get(struct session *s, const struct env *env);
-/* The key of the pending request, its first one; empty: it has none. */
-struct slice session_key(const struct session *s);
+/* The key of the pending request, its first one, decoded into buf when it came as base64; empty: it has
+ * none. */
+struct slice session_key(const struct session *s, char buf[REQ_KEY_MAX]);
 must_check enum session_ran session_run(struct session *s, const struct env *env,
                                         struct buf *in, struct chain *out,
                                         const struct session_limits *limits);

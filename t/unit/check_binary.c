@@ -353,6 +353,18 @@ parse_bytes(const char *p, size_t n)
 #define HEAD(op, key, extras, body)                                                      \
     "\x80" op "\0" key extras "\0\0\0\0\0\0" body "\1\2\3\4\0\0\0\0\0\0\0\7"
 
+/* A request of which nothing is understood has none of what the last one had. */
+TEST(test_bad_request_has_no_key)
+{
+    static const char get[] = HEAD("\x00", "\x03", "\0", "\x03") "foo";
+    static const char bad[] = HEAD("\x00", "\0", "\x01", "\x01") "x";
+    struct req req = parse_bytes(get, sizeof get - 1);
+    ck_assert_uint_eq(req.key.len, 3);
+    struct parse parsed = binary_parse(bad, sizeof bad - 1, rules_of(PROFILE_14), &req);
+    ck_assert_int_eq(parsed.status, PARSE_BAD);
+    ck_assert_uint_eq(req.key.len, 0);
+}
+
 TEST(test_fields)
 {
     static const char set[] =
