@@ -179,30 +179,49 @@ settle(struct store *s, const struct find *find, uint32_t now)
     return outcome;
 }
 
-/* Nothing to copy to. A tail entry makes room when nothing else could. True when one did. */
+/* The item goes for the chunk of it that has no place. */
 static bool
-make_room(struct store *s, unsigned class_id, uint32_t now)
+give_up(struct store *s, const struct find *find)
+{
+    if (!table_try_lock(&s->table, find->hash)) {
+        return false;
+    }
+    bool is_there =
+        table_has(&s->table, find->head, find->hash) && is_still_part(s, find);
+    if (is_there) {
+        count(&s->mover.count.evictions_nomem);
+        core_drop(s, find->head, find->hash);
+    }
+    table_unlock(&s->table, find->hash);
+    return is_there;
+}
+
+/* Nothing to copy to. A tail entry of the page's class makes room when nothing else could. Where there is
+ * none, what is chained goes itself: it is in the list of another class, whose tail entries have no
+ * chunk to leave. True when one went. */
+static bool
+make_room(struct store *s, const struct find *find, bool is_chained, uint32_t now)
 {
     count(&s->mover.count.busy_nomem);
     return (s->mover.rounds >= rounds_max(s) || slab_is_full(&s->slab)) &&
-           lru_evict(s, class_id, now);
+           (lru_evict(s, s->slab.move.from, now) || (is_chained && give_up(s, find)));
 }
 
 static enum outcome
 move_item(struct store *s, const struct find *find, uint32_t now)
 {
     enum outcome outcome = OUTCOME_FLOATING;
-    unsigned class_id = 0;
+    bool is_chained = false;
 
     if (!table_try_lock(&s->table, find->hash)) {
         return OUTCOME_LOCKED;
     }
     if (table_has(&s->table, find->head, find->hash)) {
-        class_id = find->head->class_id;
+        is_chained = find->head->layout & ITEM_CHAINED;
         outcome = is_still_part(s, find) ? settle(s, find, now) : OUTCOME_PASS;
     }
     table_unlock(&s->table, find->hash);
-    if (outcome == OUTCOME_NO_MEMORY && make_room(s, class_id, now)) {
+    if (outcome == OUTCOME_NO_MEMORY && make_room(s, find, is_chained, now)) {
         s->mover.has_progress = true;
     }
     return outcome;

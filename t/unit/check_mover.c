@@ -482,6 +482,62 @@ TEST(rescues_heads_of_chains)
     store_flush(s, NOW, NOW);
 }
 
+/* Where there is nowhere to go the class of the page makes room, as it is the one that loses it: large
+ * items whose heads are in the page are not given up, one after the other, in the hope of a head. */
+TEST(evicts_of_the_class_of_the_page)
+{
+    conf.chunk_max = CHUNK_MAX;
+    conf.keeps_pages_when_full = true;
+    reopen_with(16);
+    for (unsigned i = 0; i < 20; i++) {
+        put_chain(numbered("chain", i), 100000 + i, i);
+    }
+    unsigned head_class = 2, small = 0; /* 48 + 8 + key + pad + 48 */
+    while (class_of(s, head_class, NOW).total_pages < 2 ||
+           class_of(s, head_class, NOW).free_chunks > 0) {
+        expect_ok(put_sized(s, numbered("small", small++), 40, STORE_NEVER, NOW));
+    }
+    put_range("medium", 0, 2000, 9000, STORE_NEVER, NOW);
+    move((int)head_class, 0);
+    ck_assert_uint_eq(class_of(s, store_class_count(s), NOW).evicted, 0);
+    ck_assert_uint_eq(class_of(s, head_class, NOW).total_pages, 1);
+    ck_assert_uint_gt(count_range("small", 0, small, NOW), small / 3);
+    for (unsigned i = 0; i < 20; i++) {
+        ck_assert(has_chain(numbered("chain", i), 100000 + i, i));
+    }
+}
+
+/* When the class has nothing else to give, what has no place goes, and nothing but that. */
+TEST(gives_up_a_chain_that_has_no_place)
+{
+    conf.chunk_max = CHUNK_MAX;
+    conf.keeps_pages_when_full = true;
+    reopen_with(16);
+    unsigned head_class = 2, fill = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        put_chain(numbered("chain", i), 100000 + i, i);
+    }
+    while (class_of(s, head_class, NOW).total_pages < 2 ||
+           class_of(s, head_class, NOW).free_chunks > 0) {
+        expect_ok(put_sized(s, numbered("small", fill++), 40, STORE_NEVER, NOW));
+    }
+    put_range("medium", 0, 2000, 9000, STORE_NEVER, NOW);
+    struct item **held = calloc(fill, sizeof *held);
+    for (unsigned i = 0; i < fill; i++) { /* what is in use cannot be evicted */
+        held[i] = hold(numbered("small", i), NOW);
+    }
+    ck_assert_int_eq(store_move_page(s, (int)head_class, 0), STORE_MOVE_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert_int_ne(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_IDLE);
+    }
+    ck_assert_uint_eq(totals_of(s).move_evictions_nomem, 3);
+    for (unsigned i = 0; i < fill; i++) {
+        store_release(s, held[i]);
+    }
+    free(held);
+    move_through();
+}
+
 TEST(deletes_a_chain_that_is_always_in_use)
 {
     open_chained();
