@@ -15,8 +15,8 @@
 #include "mcqos/options.h"
 
 #define LAYOUT_CPUS_MAX 512
-#define LAYOUT_OWN_MAX (LAYOUT_CPUS_MAX + 80)
-#define LAYOUT_ARGS_MAX (OPTIONS_WORDS_MAX + 9)
+#define LAYOUT_OWN_MAX (LAYOUT_CPUS_MAX + 96)
+#define LAYOUT_ARGS_MAX (OPTIONS_WORDS_MAX + 11)
 #define LAYOUT_WHY_MAX 256
 
 struct layout_instance {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/must.h"
 #include "base/num.h"
 #include "mcqos/layout.h"
 #include "place/topo.h"
@@ -184,9 +185,20 @@ layout_fini(struct layout *layout)
     *layout = (struct layout){0};
 }
 
+/* Workers take five descriptors each of the 1024 that there are by default (-c): so many leave too few
+ * to clients. */
+#define MANY_THREADS 100
+#define CONNECTIONS 1024
+#define OF_WORKER 5
+
 void
 layout_own_args(const struct layout_instance *i, char dst[LAYOUT_OWN_MAX])
 {
-    snprintf(dst, LAYOUT_OWN_MAX, "-m %llu -t %u --pin=list:%s --membind=local",
-             (unsigned long long)i->memory_mb, i->threads, i->list);
+    int len = snprintf(dst, LAYOUT_OWN_MAX, "-m %llu -t %u --pin=list:%s --membind=local",
+                       (unsigned long long)i->memory_mb, i->threads, i->list);
+    must(len > 0 && len < LAYOUT_OWN_MAX);
+    if (i->threads > MANY_THREADS) {
+        snprintf(dst + len, LAYOUT_OWN_MAX - (size_t)len, " -c %u",
+                 CONNECTIONS + OF_WORKER * i->threads);
+    }
 }

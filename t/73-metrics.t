@@ -138,10 +138,15 @@ each_profile(sub ($profile) {
     histograms_are_right($value, $order);
     is($value->{'memcached_version{version="' . $before->{''}{version} . '"}'}, 1, 'the version');
     is($value->{memcached_up}, 1, 'up');
+    # No bound beyond what a histogram tells apart.
+    my ($waits, $delays) = map { my $metric = $_; join ' ', grep { /^memcached_qos_${metric}_seconds_bucket\{.*le="17\.179869183"/ } keys %$value }
+        qw(queue_delay limit_delay);
+    is($waits, '', 'waits of 10 s and more are above all bounds');
+    isnt($delays, '', '... those for a limit are known up to 100 s');
 
     # Counters between what "stats" says before and after; gauges where both say the same.
     my ($checked, @wrong) = (0);
-    my %steady = map { $_ => 1 } qw(memcached_limit_bytes memcached_max_connections);
+    my %steady = map { $_ => 1 } qw(memcached_limit_bytes memcached_max_connections memcached_qos_reserved_connections);
     for my $row (grep { $SCALE{$_->[6]} } @rows) {
         for my $line (lines_of($row, $before)) {
             my ($name, $series) = @$line;

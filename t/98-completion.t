@@ -39,6 +39,18 @@ my @rows = (
 );
 is(offered($_->[0]), $_->[1], "'$_->[0]'") for @rows;
 
+# mcqos: the words of limit are those that its help names.
+my $mcqos = dirname($script) . '/mcqos';
+my $program = $ENV{MCQOS} || './mcqos/mcqos';
+my ($also) = run_program({command => [$program, 'help', 'limit']})->{out} =~ s/\s+/ /gr =~ /also ([\w, ]+), as/;
+for my $case (['limit', 'small', split /, /, $also // 'nothing'], ['help', qw(status top limit)]) {
+    my ($command, @words) = @$case;
+    my $run = run_program({command => ['bash', '-c', '. "$1"; COMP_WORDS=(mcqos "$2" "") COMP_CWORD=2; _mcqos; '
+        . 'printf "%s\n" "${COMPREPLY[@]}"', 'bash', $mcqos, $command]});
+    my %is_offered = map { $_ => 1 } split /\n/, $run->{out};
+    is(join(' ', grep { !$is_offered{$_} } @words), '', "mcqos $command: @words") or diag($run->{err});
+}
+
 for my $name (sort keys %program) {
     my $help = run_program({command => [$program{$name}, '--help']})->{out};
     my %long = map { $_ => 1 } $help =~ /^  (?:-., )?(--[\w-]+)/mg;

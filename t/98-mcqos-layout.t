@@ -57,6 +57,9 @@ is(planned('2s2c2t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=core', '-m', 
     '11211:0-1/2@0=100*1 11212:2-3/2@0=100*1 11213:4-5/2@1=100*1 11214:6-7/2@1=100*1', 'one for each core');
 is(planned('2s2c1t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=socket', '--share=3,1', '-m', 400),
     '11211:0,2/2@0=300*3 11212:4,6/2@1=100*1', 'one for each socket, of different size');
+# So many workers leave few of the default's connections to clients, or none.
+like(mcqos('layout', '1s60c2t', '--per=socket', '--machine=pack:1 core:60 pu:2')->{out}, qr/ -t 120 .* -c 1624( |$)/m, 'many workers: more connections');
+unlike(mcqos('layout', '1s50c2t', '--per=socket', '--machine=pack:1 core:60 pu:2')->{out}, qr/ -c /, '... not so many: as by default');
 like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{out},
     qr/^h:11211:2,h:11212:1\n.*^   - h:11211:2\n   - h:11212:1\n\z/ms, 'shares are weights for clients');
 scratch_file('machine.xml', '');

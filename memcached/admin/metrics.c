@@ -282,7 +282,8 @@ static const struct hists hists[] = {
 };
 /* clang-format on */
 
-/* Bounds are 2^k - 1 ns, where buckets end: nothing is estimated. */
+/* Bounds are 2^k - 1 ns, where buckets end: nothing is estimated. What is longer than a histogram
+ * tells apart is above all of them. */
 #define BOUND_FIRST 10 /* 1 us */
 #define BOUND_LAST 34  /* 17 s */
 
@@ -304,7 +305,8 @@ put_buckets(struct exposition *e, const struct hists *kind, const struct hist *s
     uint64_t low, high, records, total = 0;
     char text[VALUE_MAX];
     bool has_more = hist_next(sum, &cursor, &low, &high, &records);
-    for (unsigned k = BOUND_FIRST; k <= BOUND_LAST; k += kind->step) {
+    for (unsigned k = BOUND_FIRST; k <= BOUND_LAST && UINT64_C(1) << k <= kind->max;
+         k += kind->step) {
         for (; has_more && low < UINT64_C(1) << k;
              has_more = hist_next(sum, &cursor, &low, &high, &records)) {
             total += records;

@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/must.h"
@@ -57,7 +58,8 @@ is_number(const char *text)
             return false;
         }
     }
-    return *p == '\0';
+    return *p == '\0' &&
+           isfinite(strtod(text, NULL)); /* or readers have no number for it */
 }
 
 static void
