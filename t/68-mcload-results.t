@@ -303,6 +303,10 @@ PY
         status => 0, out => qr/^p50 .*(?:no difference shown|cannot tell: no confidence interval)$/m, out => ['!~', qr/B is (?:lower|higher)|Warning/],
         out => qr/^p99\.9 .*cannot tell/m);
     like(mcload('compare', "$dir/most.json", "$dir/few.json")->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
+    like(mcload('compare', "$dir/most.json", "$dir/few.json")->{out}, qr{^Warning: different rates: 0/s in most, 20/s in few$}m, '... which it warns of');
+    mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '--scan=1000:2000:1000', '--json', "$dir/scan.json");
+    has(mcload('compare', "$dir/scan.json", "$dir/scan.json"), 'a scan is not one load', status => 1, out => '',
+        err => qr/^mcload: a scan has several loads, .*mcload plot -k load draws both$/m);
     $run = mcload('compare', "$dir/most.json,$dir/few.json", "$dir/few.json,$dir/most.json");
     has($run, 'groups of runs', out => ['!~', qr/One run a side/], out => ['!~', qr/B is (?:lower|higher)/]);
 

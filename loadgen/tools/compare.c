@@ -142,12 +142,28 @@ print_workloads(const struct saved *a, const struct saved *b, FILE *out)
     fputs(before[0] == 'W' ? "" : "\n", out);
 }
 
+/* Latencies at different rates are not those of one thing. */
+static void
+print_loads(const struct saved *a, const struct saved *b, FILE *out)
+{
+    const struct saved_run *first = &a->runs[0];
+    for (unsigned n = 1; n < a->count + b->count; n++) {
+        const struct saved_run *run = n < a->count ? &a->runs[n] : &b->runs[n - a->count];
+        if (fabs(run->asked_qps - first->asked_qps) >= 1) {
+            fprintf(out, "Warning: different rates: %.0f/s in %s, %.0f/s in %s\n",
+                    first->asked_qps, first->name, run->asked_qps, run->name);
+            return;
+        }
+    }
+}
+
 void
 compare_print(const struct saved *a, const struct saved *b, FILE *out)
 {
     print_group("A", a, out);
     print_group("B", b, out);
     print_workloads(a, b, out);
+    print_loads(a, b, out);
     fprintf(out, "\n%-8s %30s %30s\n", "us", "A (95% interval)", "B (95% interval)");
     for (unsigned at = 0; at < SAVED_AT; at++) {
         struct estimate x = compare_estimate(a, at), y = compare_estimate(b, at);

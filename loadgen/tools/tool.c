@@ -169,6 +169,11 @@ with_groups(const struct tool *t,
 static enum tool_status
 write_comparison(const struct tool *t, const struct saved *groups)
 {
+    if (groups[0].is_scan || groups[1].is_scan) {
+        return fail(t, TOOL_USAGE,
+                    "a scan has several loads, and one mean of all says nothing: "
+                    "mcload plot -k load draws both");
+    }
     compare_print(&groups[0], &groups[1], t->out);
     return TOOL_DONE;
 }
