@@ -13,6 +13,7 @@
 struct view {
     const struct hist *finite, *waits;
     double censored, all;
+    double share; /* of the requests that the series is of */
     const struct series *series;
 };
 
@@ -32,6 +33,21 @@ told_of(const struct result *r, const struct options *o, const struct goal *g)
     return told;
 }
 
+/* Of those that were not answered nobody knows what they were: as many as the mix has. */
+static double
+reads_censored(const struct result *r, const struct options *o, const struct result *told)
+{
+    double reads = 0;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const struct result *c = r->classes_len > 1 ? &r->classes[i] : r;
+        if (told == r || told == &r->classes[i]) {
+            reads += (double)result_censored(&c->total) *
+                     (1 - mix_share_of_updates(&o->classes[i].workload.mix));
+        }
+    }
+    return round(reads);
+}
+
 static struct view
 view_of(const struct result *r, const struct options *o, const struct goal *g)
 {
@@ -41,10 +57,13 @@ view_of(const struct result *r, const struct options *o, const struct goal *g)
     struct view v = {
         .finite = are_reads ? reads : one->all[o->from],
         .waits = one->total.waits,
-        .censored = (double)result_censored(&one->total),
+        .censored =
+            are_reads ? reads_censored(r, o, one) : (double)result_censored(&one->total),
         .series = one->series,
     };
     v.all = (double)hist_count(v.finite) + v.censored;
+    v.share =
+        result_ratio((double)hist_count(v.finite), (double)hist_count(one->all[o->from]));
     return v;
 }
 
@@ -78,6 +97,9 @@ measure_percentile(const struct view *v, double q, struct search_outcome *out)
     out->value = value_at(v, q);
     if (v->series != NULL) {
         struct ci ci = series_ci(v->series, q);
+        if (v->share < 1) { /* a part of them tells so much less */
+            ci = ci_of_effective(v->all, ci.effective * v->share, q);
+        }
         if (ci.is_known) {
             out->low = value_at(v, ci.low);
             out->high = ci.high < 1 ? value_at(v, ci.high) : INFINITY;
