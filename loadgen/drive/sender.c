@@ -86,6 +86,19 @@ sender_issued(struct sender *s, struct request_op *op, unsigned outstanding, nse
                     issued != ISSUED_UNMEASURED ? 1 : 0);
 }
 
+/* The socket takes no more. A closed loop meant to send what it keeps now, not when there is room. */
+static void
+note_blocked(const struct drive *d, struct lconn *c, nsec_t now)
+{
+    for (unsigned i = 0; i < c->fresh; i++) {
+        struct request_op *op = lconn_fresh_op(c, i);
+        if (op->intended == 0 && op->verb != CODEC_AUTH) {
+            op->intended = now;
+            drive_count(d, &d->counters->offered, now);
+        }
+    }
+}
+
 bool
 sender_flush(struct sender *s, struct lconn *c)
 {
@@ -112,6 +125,9 @@ sender_flush(struct sender *s, struct lconn *c)
     } else {
         hist_record_row(h, outstanding, row);
     }
+    if (unlikely(c->fresh > 0)) {
+        note_blocked(d, c, now);
+    }
     if (drive_measures(d, now)) {
         ctr_add(&d->counters->tx_bytes, sent);
     }
@@ -133,8 +149,9 @@ sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now)
             sender_pass_time(s, now);
             s->little.count -= is_issued ? 1 : 0;
         }
-        if (is_issued && is_over && op.verb != CODEC_AUTH) {
-            struct little alone = {1, op.issued};
+        nsec_t since = is_issued ? op.issued : drive_is_open(s->d) ? 0 : op.intended;
+        if (since != 0 && is_over && op.verb != CODEC_AUTH) {
+            struct little alone = {1, since};
             ctr_add(&k->in_vain, little_pass(&alone, w->start, w->end, now));
         }
         drive_give_up(s->d,

@@ -180,6 +180,13 @@ lconn_issued_op(struct lconn *c, unsigned i)
     return &c->ops[slot(c, c->count - c->fresh - c->issued + i)];
 }
 
+struct request_op *
+lconn_fresh_op(struct lconn *c, unsigned i)
+{
+    must(i < c->fresh);
+    return &c->ops[slot(c, c->count - c->fresh + i)];
+}
+
 const struct request_op *
 lconn_oldest(const struct lconn *c)
 {

@@ -128,6 +128,8 @@ void lconn_end_flush(struct lconn *c, nsec_t blocked_at);
 
 /* The i-th of the `issued` requests, until one is over. */
 struct request_op *lconn_issued_op(struct lconn *c, unsigned i);
+/* The i-th of the `fresh` ones: not all of it has gone. */
+struct request_op *lconn_fresh_op(struct lconn *c, unsigned i);
 /* The oldest request, NULL when there is none. */
 const struct request_op *lconn_oldest(const struct lconn *c);
 /* Datagrams: what came answers the request with that id, which becomes the oldest. False when

@@ -164,6 +164,32 @@ TEST(test_closed_depth)
     check_sums();
 }
 
+/* The time in which a socket takes no more belongs to the requests that it keeps. */
+TEST(test_closed_blocked_time)
+{
+    sim.full_at = SIM_BEGIN + MS(50);
+    sim.full_until = SIM_BEGIN + MS(60);
+    open_and_run();
+    expect_between(hist_max(counters.latency[FROM_INTENDED][COUNTERS_READ]), MS(11),
+                   MS(13));
+    expect_between(hist_max(counters.latency[FROM_ISSUE][COUNTERS_READ]), MS(3),
+                   MS(3) + 1);
+    check_sums();
+}
+
+TEST(test_closed_blocked_for_ever)
+{
+    dc.timeout = MS(5000);
+    sim.full_at = SIM_BEGIN + MS(50);
+    sim.full_until = SIM_NEVER;
+    open_and_run();
+    ck_assert_uint_eq(ctr_get(&counters.unsent), 8);
+    ck_assert_uint_eq(hist_count(counters.waits), 8);
+    ck_assert_uint_eq(ctr_get(&counters.in_vain), 8 * (MS(100) - MS(51)));
+    ck_assert_uint_eq(ctr_get(&counters.good) + 8, ctr_get(&counters.offered));
+    check_sums();
+}
+
 /* A socket that takes a few bytes at a time delays, and changes nothing else. */
 TEST(test_closed_blocked)
 {

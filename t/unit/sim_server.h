@@ -54,9 +54,16 @@ static struct sim {
     bool refuses;                                   /* no connection can be made */
     nsec_t dial_time;                               /* until that is known; 0: at once */
     size_t takes_bytes;                             /* of one send; 0: all */
+    nsec_t full_at, full_until;                     /* it takes none */
     void (*on_wait)(void);                          /* each time; NULL: nothing */
     nsec_t lost;                                    /* passes behind the next wait */
 } sim;
+
+static bool
+sim_is_full(void)
+{
+    return sim.now >= sim.full_at && sim.now < sim.full_until;
+}
 
 static unsigned
 sim_index(const struct link *l)
@@ -103,6 +110,7 @@ sim_send(struct link *l, const char *bytes, size_t len, size_t *sent)
     unsigned conn = sim_index(l);
     struct sim_conn *c = &sim.conns[conn];
     *sent = sim.takes_bytes > 0 && len > sim.takes_bytes ? sim.takes_bytes : len;
+    *sent = sim_is_full() ? 0 : *sent;
     for (size_t i = 0; i < *sent; i++) {
         if (c->skip > 0) {
             c->skip--;
@@ -198,7 +206,8 @@ sim_due(unsigned conn)
     const struct sim_conn *c = &sim.conns[conn];
     const struct lconn *lc = &sim.set->conns[conn];
     nsec_t due = c->count > 0 ? c->replies[c->head] : SIM_NEVER;
-    due = lc->is_watched_for_send ? sim.now : due;
+    nsec_t room_at = sim_is_full() ? sim.full_until : sim.now;
+    due = lc->is_watched_for_send && room_at < due ? room_at : due;
     due = c->hang_up_at < due ? c->hang_up_at : due;
     return lc->state == LCONN_UP           ? due
            : lc->state == LCONN_CONNECTING ? c->up_at
