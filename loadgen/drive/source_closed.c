@@ -49,6 +49,19 @@ destroy(struct source *s)
 
 /* ---- each connection for itself ------------------------------------------------------- */
 
+/* When the user that has a place now wanted it; 0: now. */
+static nsec_t
+wanted(struct source *s, const struct lconn *c)
+{
+    struct drive_conn *dc = drive_conn_of(s->d, c);
+    if (likely(dc->waiting == 0)) {
+        return 0;
+    }
+    dc->waiting--;
+    drive_count(s->d, &s->d->counters->offered, dc->since);
+    return dc->since;
+}
+
 static void
 push(struct source *s, struct lconn *c, nsec_t now)
 {
@@ -57,7 +70,7 @@ push(struct source *s, struct lconn *c, nsec_t now)
         uint64_t n = sender_room(s->sender, c);
         sends = n > 0;
         for (; n > 0; n--) {
-            give(s, c, 0);
+            give(s, c, wanted(s, c));
         }
     }
 }
@@ -70,10 +83,16 @@ send_due(struct source *s, nsec_t now)
     generator_at(&closed->generator, now - s->d->window.begin);
     while ((when = rooms_next_due(&closed->rooms)) <= now) {
         struct lconn *c = rooms_wake(&closed->rooms);
-        if (drive_sends(s->d, now) && sender_has_room(s->sender, c)) {
+        struct drive_conn *dc = drive_conn_of(s->d, c);
+        if (!drive_sends(s->d, now)) {
+            continue;
+        }
+        if (sender_has_room(s->sender, c)) {
             drive_count(s->d, &s->d->counters->offered, when);
             give(s, c, when);
             sender_make_dirty(s->sender, c);
+        } else {
+            dc->since = dc->waiting++ == 0 ? when : dc->since;
         }
     }
 }

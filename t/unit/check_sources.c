@@ -213,6 +213,24 @@ TEST(test_closed_think)
     check_sums();
 }
 
+/* A user that finds its place taken, as the connection was lost meanwhile, waits from when it wanted it. */
+TEST(test_closed_think_late)
+{
+    dc.depth = 1;
+    dc.traffic.think = dist_fixed(0.005);
+    open_loop();
+    for (unsigned i = 0; i < 2; i++) {
+        sim.conns[i].hang_up_at = SIM_BEGIN + MS(20);
+    }
+    sim.dial_time = MS(40);
+    run();
+    expect_between(hist_max(counters.latency[FROM_INTENDED][COUNTERS_READ]), MS(38),
+                   MS(50));
+    expect_between(hist_max(counters.latency[FROM_ISSUE][COUNTERS_READ]), MS(3),
+                   MS(3) + 1);
+    check_sums();
+}
+
 /* The warm-up is not measured, and behind its quiet end nothing is sent before the start. */
 TEST(test_closed_quiet)
 {
