@@ -40,6 +40,12 @@ is($after->{cmd_get} - $before->{cmd_get}, $run->{json}{'totals.sent'}, 'the ser
 
 like($run->{out}, qr/^Server/m, '... at which the leader looks meanwhile') or diag($run->{out});
 
+# A rate that varies is told by its mean, and the gaps by how many requests each process made one of.
+$run = mcload_json(@lead, '-r', 1000, '--noload', '-q', 3000, '-t', 1, '-l', 0, '-i', 'fixed',
+    '--schedule=square:0%:200%:100ms:0.25');
+cmp_ok(abs($run->{json}{'load.qps'} - 1500), '<', 1, 'a schedule: the rate is its mean') or diag($run->{err});
+cmp_ok(abs($run->{json}{'totals.offered'} - 1500), '<', 10, '... as what was offered');
+
 # ---- the measuring client ---------------------------------------------------------------
 
 $run = mcload_json(@lead, '-r', 1000, '--noload', '-q', 1000, '-Q', 100, '-C', 1, '-t', 0.5);

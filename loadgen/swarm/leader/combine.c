@@ -66,6 +66,41 @@ add_member(struct result *c, const struct combine_parts *p, unsigned index,
     return here;
 }
 
+/* Of a rate that varies, as a process by itself tells it: the mean of the window, as a share of what 100 % is. */
+static double
+mean_share(const struct lclass *conf, double qps, double elapsed_s)
+{
+    struct schedule settled;
+    const struct schedule_run run = {.rate = qps, .time_s = elapsed_s};
+    if (qps <= 0 || elapsed_s <= 0 || !schedule_varies(&conf->traffic.schedule) ||
+        schedule_settle(&settled, &conf->traffic.schedule, &run) != NULL) {
+        return 1;
+    }
+    double mean = settled.mean;
+    schedule_fini(&settled);
+    return mean / qps;
+}
+
+/* How many requests made a gap, where that was the same in each process; else 0. */
+static unsigned
+gap_each(const struct combine_parts *p, unsigned class, double share)
+{
+    unsigned each = 0;
+    for (unsigned i = 0; i < p->members->count; i++) {
+        const struct member *k = &p->members->all[i];
+        unsigned threads = member_sends(k, class) ? threads_at(p, k, class) : 0;
+        if (threads > 0) {
+            double rate = (double)k->rates[class - k->first_class] * share;
+            unsigned its = gaps_each(rate / threads);
+            if (each != 0 && its != each) {
+                return 0;
+            }
+            each = its;
+        }
+    }
+    return each;
+}
+
 static void
 make_class(struct result *c, const struct combine_parts *p, unsigned class)
 {
@@ -88,10 +123,11 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
         c->qps = result_ratio((double)ctr_get(&c->total.offered), c->elapsed_s);
     }
     c->is_open = c->qps > 0 || is_timed;
-    c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || threads == 0 ||
-                          c->is_replay
+    double share = is_timed ? 1 : mean_share(conf, c->qps, c->elapsed_s);
+    c->qps *= share;
+    c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || c->is_replay
                       ? 0
-                      : gaps_each(c->qps / threads);
+                      : gap_each(p, class, share);
     c->mode = traffic_mode_name(is_timed     ? TRAFFIC_OPEN
                                 : c->is_open ? conf->traffic.mode
                                              : TRAFFIC_CLOSED);
