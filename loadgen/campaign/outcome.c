@@ -33,7 +33,7 @@ told_of(const struct result *r, const struct options *o, const struct goal *g)
     return told;
 }
 
-/* Of those that were not answered nobody knows what they were: as many as the mix has. */
+/* What those were that were not answered is not known: as many gets as the mix has. */
 static double
 reads_censored(const struct result *r, const struct options *o, const struct result *told)
 {

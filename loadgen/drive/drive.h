@@ -63,7 +63,7 @@ struct drive_window {
 /* What is known of a connection, beside its state. */
 struct drive_conn {
     unsigned resting; /* of its depth: users that think before their next request */
-    unsigned waiting; /* those who have thought, and found no place */
+    unsigned waiting; /* users that have thought, and found no place */
     nsec_t since;     /* the first of them */
     uint64_t left;    /* requests until it is closed; DRIVE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
