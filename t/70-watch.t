@@ -60,12 +60,13 @@ each_profile(sub ($profile) {
     # Whatever way the request before it takes, and whenever its reply goes out. Of the first bytes of a
     # connection the protocol is not known yet.
     if ($is_16) {
-        my $other = serve($profile);
+        my $other = serve($profile, '-R', '4');
         my $p = $other->connect;
         my $value = 'v' x 100_000;
         exchange($p, "set big 0 0 100000\r\n$value\r\n", "STORED\r\n");
         for my $case (["get x\r\n", "END\r\n"], ["set y 0 0 1\r\n1\r\n", "STORED\r\n"],
-            ["get big\r\n", "VALUE big 0 100000\r\n$value\r\nEND\r\n"], ["mn\r\n", "MN\r\n"]) {
+            ["get big\r\n", "VALUE big 0 100000\r\n$value\r\nEND\r\n"], ["mn\r\n", "MN\r\n"],
+            ["touch x 1\r\n" x 4, "NOT_FOUND\r\n" x 4], ["touch x 1\r\n" x 30, "NOT_FOUND\r\n" x 30]) { # more than in one turn
             my ($sent, $want) = @$case;
             exchange($p, $sent . "watch\r\n", $want . "ERROR cannot pipeline other commands before watch\r\n");
             exchange($p, $sent . "lru_crawler metadump all\r\n",

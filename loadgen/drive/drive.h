@@ -63,8 +63,8 @@ struct drive_window {
 /* What is known of a connection, beside its state. */
 struct drive_conn {
     unsigned resting; /* of its depth: users that think before their next request */
-    unsigned waiting; /* users that have thought, and found no place */
-    nsec_t since;     /* the first of them */
+    nsec_t
+        wanted_at; /* a user has thought, and found no place; 0: none, or one that has it now */
     uint64_t left;    /* requests until it is closed; DRIVE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
     bool was_served;  /* in this run, before it was made anew */

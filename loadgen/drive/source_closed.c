@@ -54,12 +54,12 @@ static nsec_t
 wanted(struct source *s, const struct lconn *c)
 {
     struct drive_conn *dc = drive_conn_of(s->d, c);
-    if (likely(dc->waiting == 0)) {
-        return 0;
+    nsec_t when = dc->wanted_at;
+    if (unlikely(when != 0)) {
+        dc->wanted_at = 0;
+        drive_count(s->d, &s->d->counters->offered, when);
     }
-    dc->waiting--;
-    drive_count(s->d, &s->d->counters->offered, dc->since);
-    return dc->since;
+    return when;
 }
 
 static void
@@ -91,8 +91,8 @@ send_due(struct source *s, nsec_t now)
             drive_count(s->d, &s->d->counters->offered, when);
             give(s, c, when);
             sender_make_dirty(s->sender, c);
-        } else {
-            dc->since = dc->waiting++ == 0 ? when : dc->since;
+        } else if (dc->wanted_at == 0) { /* of several the first */
+            dc->wanted_at = when;
         }
     }
 }

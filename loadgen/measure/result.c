@@ -230,6 +230,7 @@ judge(struct result *r, const struct check_limits *l)
     const struct counters *t = &r->total;
     double offered = (double)ctr_get(&t->offered), good = (double)ctr_get(&t->good);
     double wrong = (double)ctr_get(&t->errors[COUNTERS_WRONG]);
+    double in_vain = (double)ctr_get(&t->in_vain); /* also of what was not sent whole */
     bool own = r->classes_len <= 1 && !r->is_antagonist;
     bool paced = own && r->is_open && offered > 0, has_little;
     double little = little_of(r, &has_little);
@@ -256,7 +257,7 @@ judge(struct result *r, const struct check_limits *l)
         {CHECK_CPU_WAIT, paced, result_longest_wait(r)},
         {CHECK_SERVED, own, (double)ctr_get(&t->unserved)},
         {CHECK_UNANSWERED, own && !r->is_open,
-         result_ratio((double)ctr_get(&t->in_vain), (double)ctr_get(&t->on_their_way))},
+         result_ratio(in_vain, fmax(in_vain, (double)ctr_get(&t->on_their_way)))},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         r->checks[rows[i].check] =

@@ -234,9 +234,11 @@ step_run(struct conn *c, struct turn *turn)
 {
     enum pump_end end = pump_run(&c->pump, turn);
     switch (end) {
-    case PUMP_ON:
     case PUMP_DONE:
     case PUMP_REFUSED:
+        c->pump.session.follows |= c->pump.out.bytes > 0;
+        return STEP_ON;
+    case PUMP_ON:
         return STEP_ON;
     case PUMP_FLUSH:
         return drain_output(c, turn);
@@ -278,7 +280,6 @@ step(struct conn *c, struct turn *turn)
         if (drained != STEP_ON) {
             return drained;
         }
-        c->pump.session.follows = true;
     }
     enum session_next next =
         session_peek(&c->pump.session, &c->pump.core->env, &c->pump.in);

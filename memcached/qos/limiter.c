@@ -16,7 +16,7 @@ enum stage { STAGE_PEER, STAGE_CLASS, STAGE_TOTAL, STAGE_PASSED };
  * a bucket fills, as what comes to a full one is lost, but so much for each at the least. */
 #define PEERS_LOOK_NS (100 * NSEC_PER_USEC)
 #define PEERS_LOOK_EACH_NS NSEC_PER_USEC
-#define PEERS_LOOK_EACH_LEAST_NS 250
+#define PEERS_LOOK_EACH_LEAST_NS 500
 #define NAP_NS (100 * NSEC_PER_USEC)
 
 /* ---- shared --------------------------------------------------------------------------- */

@@ -103,6 +103,7 @@ static nsec_t
 turn_of_last(struct waitq *g, uint8_t place)
 {
     uint64_t ahead = (uint64_t)fair_line_length(&g->waiting, place) * g->waiting.lines;
+    ahead = ahead < g->waiting.length ? ahead : g->waiting.length;
     unsigned slots = ahead < g->slots ? (unsigned)ahead : g->slots;
     uint64_t tokens = (ahead - slots) * g->cost / g->waiting.length;
     return slot_at(g, slots - 1)->due + limit_time(g->limit, tokens);

@@ -186,8 +186,8 @@ give_up(struct store *s, const struct find *find)
     if (!table_try_lock(&s->table, find->hash)) {
         return false;
     }
-    bool is_there =
-        table_has(&s->table, find->head, find->hash) && is_still_part(s, find);
+    bool is_there = table_has(&s->table, find->head, find->hash) &&
+                    find->head->layout & ITEM_CHAINED && is_still_part(s, find);
     if (is_there) {
         count(&s->mover.count.evictions_nomem);
         core_drop(s, find->head, find->hash);
@@ -202,9 +202,12 @@ give_up(struct store *s, const struct find *find)
 static bool
 make_room(struct store *s, const struct find *find, bool is_chained, uint32_t now)
 {
+    bool has_waited = s->mover.rounds >= rounds_max(s);
     count(&s->mover.count.busy_nomem);
-    return (s->mover.rounds >= rounds_max(s) || slab_is_full(&s->slab)) &&
-           (lru_evict(s, s->slab.move.from, now) || (is_chained && give_up(s, find)));
+    if ((has_waited || slab_is_full(&s->slab)) && lru_evict(s, s->slab.move.from, now)) {
+        return true;
+    }
+    return has_waited && is_chained && s->conf.can_evict && give_up(s, find);
 }
 
 static enum outcome

@@ -507,6 +507,31 @@ TEST(evicts_of_the_class_of_the_page)
     }
 }
 
+/* Without evictions (-M) nothing goes. */
+TEST(gives_up_nothing_without_evictions)
+{
+    conf.chunk_max = CHUNK_MAX;
+    conf.keeps_pages_when_full = true;
+    conf.can_evict = false;
+    reopen_with(16);
+    unsigned head_class = 2, n = 0, last = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        put_chain(numbered("chain", i), 100000 + i, i);
+    }
+    while (put_sized(s, numbered("small", n), 40, STORE_NEVER, NOW) == STORE_OK &&
+           n < 1000000) {
+        n++;
+    }
+    while (put_sized(s, numbered("medium", last), 9000, STORE_NEVER, NOW) == STORE_OK) {
+        last++;
+    }
+    ck_assert_int_eq(store_move_page(s, (int)head_class, 0), STORE_MOVE_OK);
+    for (unsigned i = 0; i < 20000; i++) {
+        ck_assert_int_ne(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_IDLE);
+    }
+    ck_assert_uint_eq(totals_of(s).curr_items, 3 + n + last);
+}
+
 /* When the class has nothing else to give, what has no place goes, and nothing but that. */
 TEST(gives_up_a_chain_that_has_no_place)
 {
@@ -527,10 +552,13 @@ TEST(gives_up_a_chain_that_has_no_place)
         held[i] = hold(numbered("small", i), NOW);
     }
     ck_assert_int_eq(store_move_page(s, (int)head_class, 0), STORE_MOVE_OK);
-    for (unsigned i = 0; i < 100; i++) {
+    unsigned rounds = 0;
+    while (rounds < 20000 && totals_of(s).move_evictions_nomem < 3) {
         ck_assert_int_ne(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_IDLE);
+        rounds++;
     }
     ck_assert_uint_eq(totals_of(s).move_evictions_nomem, 3);
+    ck_assert_uint_gt(rounds, 1000); /* it is the last resort */
     for (unsigned i = 0; i < fill; i++) {
         store_release(s, held[i]);
     }
