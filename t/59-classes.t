@@ -169,7 +169,7 @@ each_profile(sub ($profile) {
     is(mem_stats($s, 'classes')->{class_small_queued}, 0, 'off: nothing is deferred');
     roundtrip($s, "get x\r\n" x 64, "END\r\n" x 64);
     cmp_ok(mem_stats($s, 'classes')->{class_small_queued}, '>=', 3, 'off: -R holds');
-    exchange($s, "qos $_\r\n", "CLIENT_ERROR classes are off\r\n")
+    exchange($s, "qos $_\r\n", "CLIENT_ERROR classes are off: start the server with --classes=on\r\n")
         for 'class bulk', 'qps_limit write 100', 'slo bulk p99:20ms';
     exchange($s, "qos $_\r\n", "OK\r\n") for 'qps_limit small 1m', 'qps_limit write off', 'slo small p99:9s', 'slo bulk off';
     is(mem_stats($s, 'qos')->{classes}, 'off', 'off: said so');

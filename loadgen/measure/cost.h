@@ -40,8 +40,7 @@ void steal_end(struct steal_watch *w);
 
 struct cost {
     double elapsed_s, cpu_s;
-    double
-        idle_s; /* time in polls that found nothing: of cpu_s, or of wait_s when preempted */
+    double idle_s; /* in polls that found nothing; a part of cpu_s, and of wait_s */
     double wait_s; /* had work, and no CPU (the kernel's schedstat); 0: not known */
 };
 

@@ -159,8 +159,8 @@ traffic_check(const struct lclass *c, bool is_varied, bool is_target)
         return "a schedule needs a rate (--qps), or rates that are no percentages";
     }
     if (has_own && (c->qps > 0 || c->qps_share > 0 || is_target || c->is_measuring)) {
-        return "the schedule has rates of its own: with --qps, --scan, --search and a "
-               "measuring client its rates are percentages";
+        return "the schedule has rates of its own: beside --qps, --scan, --search and a "
+               "measuring client give it percentages (50%)";
     }
     if (c->has_sessions && (!has_rate || t->mode != TRAFFIC_PARTLY)) {
         return "--session is for --mode=partly, which needs a rate (--qps)";

@@ -196,7 +196,7 @@ run_class(struct stats *st, struct serve_qos *q)
         return front_refuse(q, "a datagram has no connection to declare a class of");
     }
     if (!st->shared->core.classes.is_on) {
-        return front_refuse(q, "classes are off");
+        return front_refuse(q, "classes are off: start the server with --classes=on");
     }
     enum req_class now =
         q->declared == 0 ? CLASS_NONE : (enum req_class)(q->declared - 1);

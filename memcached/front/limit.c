@@ -416,7 +416,7 @@ run_limit(struct stats *st, struct serve_qos *q)
         return front_refuse(q, "%s", error);
     }
     if (has_class && rule.rate != 0 && !class_occurs(&st->shared->core.classes, class)) {
-        return front_refuse(q, "classes are off");
+        return front_refuse(q, "classes are off: start the server with --classes=on");
     }
     if (has_class) {
         limiter_set_class(l, class, rule, clock_now());

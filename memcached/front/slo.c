@@ -183,7 +183,7 @@ run_slo(struct stats *st, struct serve_qos *q)
     }
     if (class != CLASS_NONE && target.ns > 0 &&
         !class_occurs(&st->shared->core.classes, class)) {
-        return front_refuse(q, "classes are off");
+        return front_refuse(q, "classes are off: start the server with --classes=on");
     }
     slo_set(&st->shared->core.slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class,
             target);

@@ -97,18 +97,16 @@ limit_default_burst(uint64_t rate)
 }
 
 nsec_t
-limit_burst_time(const struct limit *l)
-{
-    uint64_t rate = atomic_load_explicit(&l->rate, memory_order_relaxed);
-    uint64_t burst = atomic_load_explicit(&l->burst, memory_order_relaxed);
-    return rate > 0 ? burst_ns(rate, burst) : 0;
-}
-
-nsec_t
 limit_time(const struct limit *l, uint64_t tokens)
 {
     uint64_t rate = atomic_load_explicit(&l->rate, memory_order_relaxed);
     return rate > 0 ? burst_ns(rate, tokens) : 0;
+}
+
+nsec_t
+limit_burst_time(const struct limit *l)
+{
+    return limit_time(l, atomic_load_explicit(&l->burst, memory_order_relaxed));
 }
 
 static uint64_t

@@ -179,7 +179,7 @@ settle(struct store *s, const struct find *find, uint32_t now)
     return outcome;
 }
 
-/* The item goes for the chunk of it that has no place. */
+/* What is chained goes for the chunk of it that has no place. */
 static bool
 give_up(struct store *s, const struct find *find)
 {
@@ -200,31 +200,29 @@ give_up(struct store *s, const struct find *find)
  * none, what is chained goes itself: it is in the list of another class, whose tail entries have no
  * chunk to leave. True when one went. */
 static bool
-make_room(struct store *s, const struct find *find, bool is_chained, uint32_t now)
+make_room(struct store *s, const struct find *find, uint32_t now)
 {
     bool has_waited = s->mover.rounds >= rounds_max(s);
     count(&s->mover.count.busy_nomem);
     if ((has_waited || slab_is_full(&s->slab)) && lru_evict(s, s->slab.move.from, now)) {
         return true;
     }
-    return has_waited && is_chained && s->conf.can_evict && give_up(s, find);
+    return has_waited && s->conf.can_evict && give_up(s, find);
 }
 
 static enum outcome
 move_item(struct store *s, const struct find *find, uint32_t now)
 {
     enum outcome outcome = OUTCOME_FLOATING;
-    bool is_chained = false;
 
     if (!table_try_lock(&s->table, find->hash)) {
         return OUTCOME_LOCKED;
     }
     if (table_has(&s->table, find->head, find->hash)) {
-        is_chained = find->head->layout & ITEM_CHAINED;
         outcome = is_still_part(s, find) ? settle(s, find, now) : OUTCOME_PASS;
     }
     table_unlock(&s->table, find->hash);
-    if (outcome == OUTCOME_NO_MEMORY && make_room(s, find, is_chained, now)) {
+    if (outcome == OUTCOME_NO_MEMORY && make_room(s, find, now)) {
         s->mover.has_progress = true;
     }
     return outcome;
