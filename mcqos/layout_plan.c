@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "base/must.h"
 #include "base/num.h"
 #include "mcqos/layout.h"
@@ -48,8 +49,8 @@ find_cpus(const struct options *o, struct topo *all, struct cpumask *mask, char 
     if (o->layout.machine == NULL) {
         int error = cpumask_read(0, mask);
         return error == 0 ||
-               topo_fail(why, LAYOUT_WHY_MAX, "cannot read the CPU affinity: %s",
-                         strerror(error));
+               fail_because(why, LAYOUT_WHY_MAX, "cannot read the CPU affinity: %s",
+                            strerror(error));
     }
     for (unsigned i = 0; i < all->count; i++) {
         cpumask_add(mask, (unsigned)all->cpus[i].place.cpu);
@@ -67,8 +68,8 @@ plan_shape(const struct options *o, const char *shape, struct pin_plan *plan, ch
     const char *wrong = pin_spec_parse(&spec, shape);
     bool is_planned = false, is_shape = *shape >= '0' && *shape <= '9';
     if (wrong != NULL || !is_shape) {
-        topo_fail(why, LAYOUT_WHY_MAX, "\"%s\": %s", shape,
-                  is_shape ? wrong : "a layout is a shape such as 2s3c2t or 2s3,6c2t");
+        fail_because(why, LAYOUT_WHY_MAX, "\"%s\": %s", shape,
+                     is_shape ? wrong : "a layout is a shape such as 2s3c2t or 2s3,6c2t");
     } else if (find_cpus(o, &all, &mask, why) &&
                pin_plan_on(&spec, 1, &all, &mask, plan, why, LAYOUT_WHY_MAX)) {
         unsigned capacity = plan->capacity;
@@ -138,18 +139,19 @@ divide(struct layout *l, const struct shares *shares, char *why)
                                 : all * i->share / sum;
         l->memory_mb += i->memory_mb;
         if (i->memory_mb == 0) {
-            return topo_fail(why, LAYOUT_WHY_MAX,
-                             "--memory=%llu is less than 1 MB for each of %u processes",
-                             (unsigned long long)all, l->count);
+            return fail_because(
+                why, LAYOUT_WHY_MAX,
+                "--memory=%llu is less than 1 MB for each of %u processes",
+                (unsigned long long)all, l->count);
         }
         if (i->port > LAST_PORT) {
-            return topo_fail(why, LAYOUT_WHY_MAX,
-                             "%u ports from --port=%llu on go beyond %d", l->count,
-                             (unsigned long long)o->port, LAST_PORT);
+            return fail_because(why, LAYOUT_WHY_MAX,
+                                "%u ports from --port=%llu on go beyond %d", l->count,
+                                (unsigned long long)o->port, LAST_PORT);
         }
         if (strstr(i->list, "...") != NULL) {
-            return topo_fail(why, LAYOUT_WHY_MAX,
-                             "too many CPUs for one process; see --per");
+            return fail_because(why, LAYOUT_WHY_MAX,
+                                "too many CPUs for one process; see --per");
         }
     }
     return true;
@@ -163,7 +165,7 @@ layout_plan(struct layout *layout, const struct options *o, bool is_run,
     struct shares shares;
     *layout = (struct layout){.options = o, .shape = o->words[1], .more = 2 + is_run};
     if (!parse_shares(o->layout.share, &shares)) {
-        return topo_fail(
+        return fail_because(
             why, LAYOUT_WHY_MAX,
             "--share=%s: shares are 1 to %d numbers from 1 to %d, with commas",
             o->layout.share, SHARES_MAX, SHARE_MOST);

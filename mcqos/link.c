@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "base/part.h"
 
 #define UNAUTHENTICATED "CLIENT_ERROR unauthenticated"
 #define DEFAULT_PORT "11211"
@@ -111,36 +112,14 @@ open_path(struct link *l, const char *path)
                path, strerror(error), path);
 }
 
-/* "host", "host:port", "[v6]", "[v6]:port" or "v6". */
-static bool
-split(const char *server, char host[HOST_MAX], const char **port)
-{
-    const char *colon = strrchr(server, ':'), *begin = server;
-    const char *end = server + strlen(server);
-    if (*server == '[') {
-        begin = server + 1;
-        end = strchr(begin, ']');
-        if (end == NULL || (end[1] != '\0' && end[1] != ':')) {
-            return false;
-        }
-        colon = end[1] == ':' ? end + 1 : NULL;
-    } else if (colon != NULL && strchr(server, ':') == colon) {
-        end = colon;
-    } else {
-        colon = NULL;
-    }
-    *port = colon != NULL ? colon + 1 : DEFAULT_PORT;
-    snprintf(host, HOST_MAX, "%.*s", (int)(end - begin), begin);
-    return end > begin && end - begin < HOST_MAX && num_may_be_port(*port, strlen(*port));
-}
-
 static bool
 open_host(struct link *l, const char *server)
 {
     char host[HOST_MAX];
-    const char *port;
+    const char *port = DEFAULT_PORT;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    bool is_one = split(server, host, &port);
+    bool is_one =
+        part_host(server, host, HOST_MAX, &port) && num_may_be_port(port, strlen(port));
     int error = 0, rc = is_one ? getaddrinfo(host, port, &hints, &list) : 0;
     if (!is_one || rc != 0) {
         return fail(
@@ -187,12 +166,6 @@ link_ask(struct link *l, const char *question)
         sent += n > 0 ? (size_t)n : 0;
     }
     return true;
-}
-
-void
-link_wait_forever(struct link *l)
-{
-    l->deadline = 0;
 }
 
 static bool

@@ -41,8 +41,6 @@ void link_close(struct link *l);
 
 /* Asks one line; what comes until the next question has its deadline. */
 must_check bool link_ask(struct link *l, const char *question);
-/* From here on what comes may take any time. */
-void link_wait_forever(struct link *l);
 /* The next line without its end, cleaned; valid until the next call. NULL, with l->why: there is
  * none. */
 must_check char *link_line(struct link *l);

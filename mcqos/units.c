@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fail.h"
 #include "mcqos/layout.h"
 #include "place/topo.h"
 
@@ -39,8 +40,8 @@ write_unit(const struct layout *l, const struct layout_instance *i, const char *
         is_written = !ferror(out);
         is_written = fclose(out) == 0 && is_written;
     }
-    return is_written || topo_fail(why, LAYOUT_WHY_MAX, "cannot write %.200s: %s", path,
-                                   strerror(errno));
+    return is_written || fail_because(why, LAYOUT_WHY_MAX, "cannot write %.200s: %s",
+                                      path, strerror(errno));
 }
 
 /* A word of ExecStart=, with what `doubled` has in it twice. */
@@ -72,10 +73,13 @@ put_service(const struct layout *l, const struct layout_instance *i, FILE *out)
 {
     (void)i;
     const struct options *o = l->options;
-    fputs("[Unit]\n"
-          "Description=memcached-qos on port %i\n"
-          "Documentation=man:memcached(1) man:mcqos(1)\n"
-          "Wants=network-online.target\n"
+    const char *folder = strrchr(o->layout.program, '/');
+    fprintf(out,
+            "[Unit]\n"
+            "Description=memcached-qos on port %%i\n"
+            "Documentation=man:%s(1) man:mcqos(1)\n",
+            folder != NULL ? folder + 1 : o->layout.program);
+    fputs("Wants=network-online.target\n"
           "After=network-online.target\n"
           "PartOf=" NAME ".target\n"
           "\n"

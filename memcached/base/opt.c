@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/opt_name.h"
+#include "base/part.h"
 
 struct opt_run {
     const struct opt_table *table;
@@ -137,11 +138,10 @@ static enum opt_result
 set_choice(const struct opt_run *run, const struct opt *row, const char *text,
            unsigned *field)
 {
-    for (unsigned i = 0; i < row->choice_count; i++) {
-        if (row->choices[i] != NULL && strcmp(text, row->choices[i]) == 0) {
-            *field = i;
-            return OPT_DONE;
-        }
+    unsigned i = part_find(row->choices, row->choice_count, text, strlen(text));
+    if (i < row->choice_count) {
+        *field = i;
+        return OPT_DONE;
     }
     char values[160], sentence[192];
     snprintf(sentence, sizeof sentence, "must be %s", opt_values(row, values));

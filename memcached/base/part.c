@@ -3,6 +3,17 @@
  */
 #include "base/part.h"
 
+unsigned
+part_find(const char *const *names, unsigned count, const char *text, size_t len)
+{
+    unsigned i = 0;
+    while (i < count && (names[i] == NULL || strlen(names[i]) != len ||
+                         memcmp(names[i], text, len) != 0)) {
+        i++;
+    }
+    return i;
+}
+
 const char *
 part_each(const char *p, size_t len, char separator, part_take *take, void *arg)
 {
@@ -13,4 +24,30 @@ part_each(const char *p, size_t len, char separator, part_take *take, void *arg)
         wrong = take(arg, p, (size_t)((stop != NULL ? stop : end) - p));
     }
     return wrong;
+}
+
+bool
+part_host(const char *text, char *host, size_t size, const char **port)
+{
+    const char *begin = text, *end = text + strlen(text), *colon = strchr(text, ':');
+    if (*text == '[') {
+        begin = text + 1;
+        end = strchr(begin, ']');
+        if (end == NULL || (end[1] != '\0' && end[1] != ':')) {
+            return false;
+        }
+        colon = end[1] == ':' ? end + 1 : NULL;
+    } else if (colon != NULL && colon == strrchr(text, ':')) {
+        end = colon;
+    } else {
+        colon = NULL;
+    }
+    size_t len = (size_t)(end - begin);
+    if (len == 0 || len >= size || (colon != NULL && colon[1] == '\0')) {
+        return false;
+    }
+    memcpy(host, begin, len);
+    host[len] = '\0';
+    *port = colon != NULL ? colon + 1 : *port;
+    return true;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -17,6 +18,15 @@ part_after(const char *text, const char *head)
     size_t len = strlen(head);
     return strncmp(text, head, len) == 0 ? text + len : NULL;
 }
+
+/* The index of text[0..len) among the names, of which some may be NULL; `count`: it is none. */
+must_check unsigned part_find(const char *const *names, unsigned count, const char *text,
+                              size_t len);
+
+/* "host", "host:port", "[v6]", "[v6]:port" or "v6": a colon separates the port only where it cannot
+ * belong to an IPv6 address. *port becomes what is behind it, if there is one. False: it is none of
+ * these, or the host has no room. */
+must_check bool part_host(const char *text, char *host, size_t size, const char **port);
 
 /* NULL, or a sentence that ends the list. */
 typedef const char *part_take(void *arg, const char *p, size_t len);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "place/topo.h"
 
 #define WORD_BITS (8 * sizeof(unsigned long))
@@ -26,11 +27,10 @@ membind_parse(struct membind_spec *spec, const char *text)
 {
     static const char node[] = "node:";
     uint32_t number;
-    for (unsigned policy = MEMBIND_NONE; policy < MEMBIND_NODE; policy++) {
-        if (strcmp(text, names[policy]) == 0) {
-            *spec = (struct membind_spec){.policy = (enum membind_policy)policy};
-            return NULL;
-        }
+    unsigned policy = part_find(names, MEMBIND_NODE, text, strlen(text));
+    if (policy > MEMBIND_DEFAULT && policy < MEMBIND_NODE) {
+        *spec = (struct membind_spec){.policy = (enum membind_policy)policy};
+        return NULL;
     }
     if (strncmp(text, node, sizeof node - 1) != 0 ||
         !num_u32(text + sizeof node - 1, strlen(text + sizeof node - 1), &number)) {

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/fail.h"
 #include "place/topo.h"
 
 #define LAYOUT_PACKAGES 4 /* packages whose core counts are written out one by one */
@@ -41,9 +42,9 @@ choose_listed(const struct pin_spec *spec, const struct topo *m, struct topo_cpu
     for (unsigned i = 0; i < spec->list_len; i++) {
         const struct topo_cpu *cpu = topo_find(m, spec->list[i]);
         if (cpu == NULL) {
-            topo_fail(err, err_len,
-                      "CPU %d of the pin list is not among the allowed CPUs (%s)",
-                      spec->list[i], allowed_list);
+            fail_because(err, err_len,
+                         "CPU %d of the pin list is not among the allowed CPUs (%s)",
+                         spec->list[i], allowed_list);
             return 0;
         }
         chosen[i] = *cpu;
@@ -87,10 +88,11 @@ choose_shape(const struct pin_spec *spec, const struct topo *m, struct topo_cpu 
     }
     for (unsigned i = 0; i < shape->sockets; i++) {
         if (taken[i] < shape->cores[i]) {
-            topo_fail(err, err_len,
-                      "the pin shape does not fit: socket %u has %u of the %u cores with "
-                      "%u threads",
-                      i, taken[i], shape->cores[i], shape->threads);
+            fail_because(
+                err, err_len,
+                "the pin shape does not fit: socket %u has %u of the %u cores with "
+                "%u threads",
+                i, taken[i], shape->cores[i], shape->threads);
             return 0;
         }
     }
@@ -109,8 +111,8 @@ choose(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chose
     case PIN_SHAPE:
         count = choose_shape(spec, m, chosen, err, err_len);
         if (count > 0 && count < plan->count) {
-            topo_fail(err, err_len, "the pin shape has %u CPUs for %u workers", count,
-                      plan->count);
+            fail_because(err, err_len, "the pin shape has %u CPUs for %u workers", count,
+                         plan->count);
             return 0;
         }
         break;
@@ -212,7 +214,7 @@ plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *
     }
     struct topo_cpu *chosen = calloc(CPUMASK_CPUS, sizeof chosen[0]);
     if (chosen == NULL) {
-        return topo_fail(err, err_len, "out of memory");
+        return fail_because(err, err_len, "out of memory");
     }
     unsigned count = choose(spec, m, chosen, plan, err, err_len);
     if (count > 0) {
@@ -234,7 +236,7 @@ plan_selected(const struct pin_spec *spec, unsigned workers, const struct topo *
     struct cpumask allowed = {0};
     must(workers > 0);
     if (m->count == 0) {
-        return topo_fail(err, err_len, "no CPU is allowed");
+        return fail_because(err, err_len, "no CPU is allowed");
     }
     *plan = (struct pin_plan){
         .policy = spec->policy,
@@ -243,7 +245,7 @@ plan_selected(const struct pin_spec *spec, unsigned workers, const struct topo *
         .allowed = m->count,
     };
     if (plan->places == NULL) {
-        return topo_fail(err, err_len, "out of memory");
+        return fail_because(err, err_len, "out of memory");
     }
     for (unsigned i = 0; i < m->count; i++) {
         cpumask_add(&allowed, (unsigned)m->cpus[i].place.cpu);
@@ -264,7 +266,7 @@ pin_plan_on(const struct pin_spec *spec, unsigned workers, const struct topo *al
     struct topo m;
     *plan = (struct pin_plan){0};
     bool is_planned =
-        (topo_select(&m, all, mask) || topo_fail(err, err_len, "out of memory")) &&
+        (topo_select(&m, all, mask) || fail_because(err, err_len, "out of memory")) &&
         plan_selected(spec, workers, &m, plan, err, err_len);
     topo_fini(&m);
     return is_planned;
@@ -277,7 +279,7 @@ pin_topology(const struct pin_spec *spec, const struct cpumask *mask, struct top
     if (pin_needs_topology(spec)) {
         return topo_discover(all, NULL, err, err_len);
     }
-    return topo_from_mask(all, mask) || topo_fail(err, err_len, "out of memory");
+    return topo_from_mask(all, mask) || fail_because(err, err_len, "out of memory");
 }
 
 bool
@@ -300,8 +302,8 @@ pin_plan(const struct pin_spec *spec, unsigned workers, struct pin_plan *plan, c
     int error = cpumask_read(0, &mask);
     if (error != 0) {
         *plan = (struct pin_plan){0};
-        return topo_fail(err, err_len, "cannot read the CPU affinity: %s",
-                         strerror(error));
+        return fail_because(err, err_len, "cannot read the CPU affinity: %s",
+                            strerror(error));
     }
     return pin_plan_within(spec, workers, &mask, plan, err, err_len);
 }

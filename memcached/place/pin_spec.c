@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "place/topo.h"
 
 static const char *const policy_names[] = {
@@ -93,11 +94,10 @@ pin_spec_parse(struct pin_spec *spec, const char *text)
     if (text == NULL) {
         return NULL;
     }
-    for (unsigned policy = PIN_NONE; policy < PIN_SHAPE; policy++) {
-        if (strcmp(text, policy_names[policy]) == 0) {
-            spec->policy = (enum pin_policy)policy;
-            return NULL;
-        }
+    unsigned policy = part_find(policy_names, PIN_SHAPE, text, strlen(text));
+    if (policy < PIN_SHAPE) {
+        spec->policy = (enum pin_policy)policy;
+        return NULL;
     }
     if (strncmp(text, prefix, sizeof prefix - 1) == 0) {
         wrong = parse_list(spec, text + sizeof prefix - 1);

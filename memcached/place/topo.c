@@ -5,25 +5,15 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "base/num.h"
 
 #if HAVE_HWLOC
 #include <hwloc.h>
 #endif
-
-bool
-topo_fail(char *err, size_t err_len, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(err, err_len, format, args);
-    va_end(args);
-    return false;
-}
 
 /* ---- CPU lists ------------------------------------------------------------------------ */
 
@@ -258,10 +248,10 @@ topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
     *m = (struct topo){.has_topology = true};
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0) {
-        return topo_fail(err, err_len, "hwloc does not start: %s", strerror(errno));
+        return fail_because(err, err_len, "hwloc does not start: %s", strerror(errno));
     }
     if (!topology_load(topology, described)) {
-        topo_fail(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
+        fail_because(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
         hwloc_topology_destroy(topology);
         return false;
     }
@@ -275,7 +265,7 @@ topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
     }
     hwloc_topology_destroy(topology);
     rank_all(m);
-    return m->cpus != NULL || topo_fail(err, err_len, "out of memory");
+    return m->cpus != NULL || fail_because(err, err_len, "out of memory");
 }
 
 #else
@@ -284,9 +274,9 @@ bool
 topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
 {
     *m = (struct topo){0};
-    return topo_fail(err, err_len,
-                     "%s needs hwloc, and this program was built without hwloc",
-                     described != NULL ? "a described machine" : "this pin policy");
+    return fail_because(err, err_len,
+                        "%s needs hwloc, and this program was built without hwloc",
+                        described != NULL ? "a described machine" : "this pin policy");
 }
 
 #endif

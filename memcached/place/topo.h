@@ -70,7 +70,3 @@ const struct topo_cpu *topo_find(const struct topo *m, int os_number);
 
 /* For qsort: package, cache domain, fast cores first, core, thread. */
 int topo_tree_order(const void *a, const void *b);
-
-/* Writes the sentence and returns false. */
-__attribute__((format(printf, 3, 4))) bool topo_fail(char *err, size_t err_len,
-                                                     const char *format, ...);

@@ -20,6 +20,46 @@ TEST_ROWS(test_after, heads, row->text)
     ck_assert_pstr_eq(after, row->after);
 }
 
+static const struct {
+    const char *text;
+    bool is_good;
+    const char *host, *port;
+} hosts[] = {
+    {"a", true, "a", "1"},
+    {"a:22", true, "a", "22"},
+    {"a:", false, NULL, NULL},
+    {"1.2.3.4:22", true, "1.2.3.4", "22"},
+    {"::1", true, "::1", "1"},
+    {"fe80::2:22", true, "fe80::2:22", "1"},
+    {"[::1]", true, "::1", "1"},
+    {"[::1]:22", true, "::1", "22"},
+    {"[a]:b:c", true, "a", "b:c"},
+    {"[::1]:", false, NULL, NULL},
+    {"1234567", true, "1234567", "1"},
+    {"12345678", false, NULL, NULL},
+    {"", false, NULL, NULL},
+    {":22", false, NULL, NULL},
+    {"[]", false, NULL, NULL},
+    {"[]:22", false, NULL, NULL},
+    {"[::1", false, NULL, NULL},
+    {"[::1]x", false, NULL, NULL},
+    {"[", false, NULL, NULL},
+};
+
+TEST_ROWS(test_host, hosts, row->text)
+{
+    char host[8 + 8] = "", *end = host + sizeof host - 1;
+    const char *port = "1";
+    size_t size = strlen(row->text) == 8 ? 8 : sizeof host;
+    *end = '!';
+    ck_assert_int_eq(part_host(row->text, host, size, &port), row->is_good);
+    ck_assert_int_eq(*end, '!');
+    if (row->is_good) {
+        ck_assert_str_eq(host, row->host);
+        ck_assert_str_eq(port, row->port);
+    }
+}
+
 struct heard {
     char text[64]; /* each part in brackets */
     const char *stop;

@@ -3,6 +3,7 @@
  *
  * The pin planner on described machines, and pinning on the machine at hand.
  */
+#include "base/fail.h"
 #include "place/pin.h"
 #include "check_main.h"
 #include "place/topo.h"
@@ -124,7 +125,7 @@ plan_described(const struct pin_spec *spec, unsigned workers, const char *machin
     const char *wrong =
         topo_parse_list(allowed != NULL ? allowed : "0-4095", cpus, &count);
     if (wrong != NULL) {
-        return topo_fail(err, ERR_LEN, "%s", wrong);
+        return fail_because(err, ERR_LEN, "%s", wrong);
     }
     for (unsigned i = 0; i < count; i++) {
         cpumask_add(&mask, (unsigned)cpus[i]);
