@@ -693,7 +693,7 @@ server_run(struct settings *s)
         admin_close(&sv->admin);
         return status;
     }
-    status = wire(sv) ? serve(sv) : STATUS_OS_ERROR;
+    status = wire(sv) ? serve(sv) : save_items(sv, STATUS_OS_ERROR);
     tear_down(sv);
     return status;
 }

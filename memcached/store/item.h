@@ -208,6 +208,16 @@ item_set_time(struct item *it, uint32_t now)
     }
 }
 
+/* Read: by a clock that may be behind that of the thread that stored it, and before whose time it would
+ * be one of those that a flush took. */
+static inline void
+item_note_read(struct item *it, uint32_t now)
+{
+    if (item_time(it) < now) {
+        item_set_time(it, now);
+    }
+}
+
 static inline unsigned
 item_marks(const struct item *it)
 {

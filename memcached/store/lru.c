@@ -387,7 +387,7 @@ lru_bump(struct store *s, struct item *it, uint32_t now)
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     to_head(s, c, it);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-    item_set_time(it, now);
+    item_note_read(it, now);
 }
 
 /* ---- tails ---------------------------------------------------------------------------- */

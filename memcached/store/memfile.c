@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fail.h"
+
 #define STAMP_BYTES 4096 /* behind the slab memory; the stamp is at their beginning */
 #define STAMP_MAGIC UINT64_C(0x314d45522d534f51)
 #define MODE_PRIVATE 0600
@@ -27,8 +29,8 @@ static bool
 fail(const struct memfile *f, const char *what, const char *suffix, int error, char *err,
      size_t err_len)
 {
-    snprintf(err, err_len, "can't %s %s%s: %s", what, f->path, suffix, strerror(error));
-    return false;
+    return fail_because(err, err_len, "can't %s %s%s: %s", what, f->path, suffix,
+                        strerror(error));
 }
 
 /* ---- opening --------------------------------------------------------------------------- */
@@ -80,19 +82,16 @@ check_file(struct memfile *f, char *err, size_t err_len)
         return fail(f, "look at", "", errno, err, err_len);
     }
     if (!S_ISREG(st.st_mode)) {
-        snprintf(err, err_len, "%s is not a regular file", f->path);
-        return false;
+        return fail_because(err, err_len, "%s is not a regular file", f->path);
     }
     if (st.st_uid != geteuid() && st.st_uid != 0) {
-        snprintf(err, err_len, "%s belongs to another user", f->path);
-        return false;
+        return fail_because(err, err_len, "%s belongs to another user", f->path);
     }
     if (flock(f->fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) {
             return fail(f, "lock", "", errno, err, err_len);
         }
-        snprintf(err, err_len, "%s is in use by another server", f->path);
-        return false;
+        return fail_because(err, err_len, "%s is in use by another server", f->path);
     }
     f->file_bytes = (uint64_t)st.st_size;
     return true;
@@ -103,8 +102,7 @@ memfile_open(struct memfile *f, const char *path, char *err, size_t err_len)
 {
     *f = (struct memfile){.fd = -1, .dir = -1, .path = strdup(path)};
     if (f->path == NULL) {
-        snprintf(err, err_len, "no memory for the name of the memory file");
-        return false;
+        return fail_because(err, err_len, "no memory for the name of the memory file");
     }
     if (!make_names(f) || !open_dir(f)) {
         return fail(f, "open", "", errno, err, err_len);
@@ -274,9 +272,9 @@ read_opened(const struct memfile *f, int fd, size_t most, char **text, size_t *l
         return fail(f, "look at", ".meta", errno, err, err_len);
     }
     if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > most) {
-        snprintf(err, err_len, "%s.meta is not a file of this size (at most %zu bytes)",
-                 f->path, most);
-        return false;
+        return fail_because(err, err_len,
+                            "%s.meta is not a file of this size (at most %zu bytes)",
+                            f->path, most);
     }
     *len = (size_t)st.st_size;
     *text = malloc(*len + 1);
@@ -339,9 +337,9 @@ memfile_write_meta(const struct memfile *f, const char *text, size_t len, char *
         int error = errno;
 
         (void)unlinkat(f->dir, f->temporary, 0);
-        snprintf(err, err_len, "the items of %s are lost: can't write %s.meta: %s",
-                 f->path, f->path, strerror(error));
-        return false;
+        return fail_because(err, err_len,
+                            "the items of %s are lost: can't write %s.meta: %s", f->path,
+                            f->path, strerror(error));
     }
     return true;
 }

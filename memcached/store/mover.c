@@ -207,7 +207,11 @@ make_room(struct store *s, const struct find *find, uint32_t now)
     if ((has_waited || slab_is_full(&s->slab)) && lru_evict(s, s->slab.move.from, now)) {
         return true;
     }
-    return has_waited && s->conf.can_evict && give_up(s, find);
+    if (!has_waited || s->conf.can_evict) {
+        return has_waited && give_up(s, find);
+    }
+    s->mover.is_stuck = true;
+    return false;
 }
 
 static enum outcome
@@ -284,10 +288,33 @@ is_moving(struct store *s)
         m->serial = serial;
         m->at = 0;
         m->rounds = 0;
-        m->has_progress = false;
+        m->has_progress = m->is_stuck = false;
         memset(m->pending, UCHAR_MAX, sizeof(m->pending));
     }
     return is_moving;
+}
+
+static void
+tell_move(struct store *s, int from, int to, bool has_failed)
+{
+    struct store_event event = {.kind = STORE_EVENT_PAGE_MOVE,
+                                .class_id = (uint8_t)from,
+                                .to_class = (uint8_t)to,
+                                .has_failed = has_failed};
+
+    if (s->conf.on_event != NULL) {
+        s->conf.on_event(s->conf.event_ctx, &event);
+    }
+}
+
+/* Without evictions (-M) its items have no other place: the class keeps it. */
+static void
+cancel(struct store *s)
+{
+    int from = (int)s->slab.move.from, to = (int)s->slab.move.to;
+
+    slab_move_cancel(&s->slab);
+    tell_move(s, from, to, true);
 }
 
 enum store_move_progress
@@ -305,7 +332,12 @@ store_move_step(struct store *s, unsigned chunks, uint32_t now)
             (move_chunk(s, m->at++, now) || m->rounds == 0)) {
             continue;
         }
+        if (m->is_stuck && !m->has_progress) {
+            cancel(s);
+            return STORE_MOVE_IDLE;
+        }
         progress = m->has_progress ? STORE_MOVE_WORKING : STORE_MOVE_WAITING;
+        m->is_stuck = false;
         m->at = 0;
         m->rounds++;
         m->has_progress = false;
@@ -316,19 +348,6 @@ store_move_step(struct store *s, unsigned chunks, uint32_t now)
         return STORE_MOVE_IDLE;
     }
     return progress;
-}
-
-static void
-tell_move(struct store *s, int from, int to, bool has_failed)
-{
-    struct store_event event = {.kind = STORE_EVENT_PAGE_MOVE,
-                                .class_id = (uint8_t)from,
-                                .to_class = (uint8_t)to,
-                                .has_failed = has_failed};
-
-    if (s->conf.on_event != NULL) {
-        s->conf.on_event(s->conf.event_ctx, &event);
-    }
 }
 
 enum store_move_status
@@ -391,6 +410,13 @@ mean_of(const struct store_class_stats *c)
     return c->used_chunks > 0 ? c->requested_bytes / c->used_chunks : c->chunk_size;
 }
 
+/* Without evictions a page's items need room in the class's other pages. */
+static bool
+can_give(const struct store *s, const struct store_class_stats *c)
+{
+    return s->conf.can_evict || c->free_chunks >= c->chunks_per_page;
+}
+
 static void
 take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
 {
@@ -402,19 +428,19 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
         struct store_class_stats c;
 
         store_class_stats(s, id, now, &c);
-        sample->class[id] =
-            (struct automove_class){.evicted = c.evicted,
-                                    .outofmemory = c.outofmemory,
-                                    .losses = c.losses,
-                                    .returns = c.returns,
-                                    .free_chunks = c.free_chunks,
-                                    .pages = c.total_pages,
-                                    .chunks_per_page = c.chunks_per_page,
-                                    .age = c.age,
-                                    .keeps_most = shares_keep_most(s, id),
-                                    .host = c.host,
-                                    .best = slab_best_class(&s->slab, id, mean_of(&c)),
-                                    .is_wanted = c.is_wanted};
+        sample->class[id] = (struct automove_class){
+            .evicted = c.evicted,
+            .outofmemory = c.outofmemory,
+            .losses = c.losses,
+            .returns = c.returns,
+            .free_chunks = c.free_chunks,
+            .pages = c.total_pages,
+            .chunks_per_page = c.chunks_per_page,
+            .age = c.age,
+            .keeps_most = shares_keep_most(s, id) || !can_give(s, &c),
+            .host = c.host,
+            .best = slab_best_class(&s->slab, id, mean_of(&c)),
+            .is_wanted = c.is_wanted};
     }
 }
 

@@ -37,6 +37,7 @@ struct mover {
     uint32_t at;                     /* next chunk to look at in this round */
     uint32_t rounds;                 /* over the whole page */
     bool has_progress;               /* something left the page in this round */
+    bool is_stuck;                   /* and something will not, without evictions */
     uint64_t pending[MOVER_PENDING]; /* bit per chunk that is not known to be out */
     struct mover_counters count;
 };

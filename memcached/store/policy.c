@@ -110,7 +110,7 @@ hit_segmented(struct store *s, struct item *it, uint32_t now)
     struct lru_class *c = &s->lru.classes[it->class_id];
     unsigned marks = item_marks(it);
 
-    item_set_time(it, now);
+    item_note_read(it, now);
     if ((marks & ITEM_ACTIVE) == 0) {
         item_set_marks(it, marks | ITEM_ACTIVE);
     }
@@ -132,7 +132,7 @@ policy_hit(struct store *s, struct item *it, uint32_t now)
         break;
     case STORE_LRU_S3FIFO:
         item_mark(it, item_is(it, ITEM_ACTIVE) ? ITEM_KEEN : ITEM_ACTIVE);
-        item_set_time(it, now);
+        item_note_read(it, now);
         break;
     case STORE_LRU_FLAT:
     case STORE_LRU_POLICIES:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "store/census.h"
 #include "store/memfile.h"
 #include "store/relink.h"
@@ -93,8 +94,10 @@ judge(struct restart *r, const struct store_conf *conf, const char *text, size_t
 static enum restart_status
 look(struct restart *r, const struct store_conf *conf, char *err, size_t err_len)
 {
-    size_t most = SNAPSHOT_BYTES_FIXED +
-                  conf->limit_bytes / STORE_PAGE_BYTES * SNAPSHOT_BYTES_PER_PAGE;
+    uint64_t bytes =
+        conf->limit_bytes > r->file.file_bytes ? conf->limit_bytes : r->file.file_bytes;
+    size_t most = SNAPSHOT_BYTES_FIXED + /* of items under another -m, too */
+                  bytes / STORE_PAGE_BYTES * SNAPSHOT_BYTES_PER_PAGE;
     enum restart_status status = RESTART_NEW;
     char *text;
     size_t len;
@@ -239,8 +242,8 @@ restart_save(struct restart *r, struct store *s, const struct restart_times *tim
     }
     snapshot_fini(&snap);
     if (text == NULL) {
-        snprintf(err, err_len, "no memory to save the items of %s", r->file.path);
-        return false;
+        return fail_because(err, err_len, "no memory to save the items of %s",
+                            r->file.path);
     }
     is_saved = memfile_set_stamp(&r->file, stamp, err, err_len) &&
                memfile_write_meta(&r->file, text, len, err, err_len);

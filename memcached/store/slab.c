@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/fail.h"
 #include "store/item.h"
 
 #define CHUNK_MAX_LEAST 512u /* the head of a chained item with the longest key fits */
@@ -244,8 +245,10 @@ set_most(struct slab *sl)
     uint64_t least = sl->pages.malloced_bytes > sl->pages.limit_bytes
                          ? sl->pages.malloced_bytes
                          : sl->pages.limit_bytes;
+    uint64_t most = least + (uint64_t)sl->class_count * STORE_PAGE_BYTES;
 
-    sl->most_bytes = least + (uint64_t)sl->class_count * STORE_PAGE_BYTES;
+    /* what has been given back since does not come again */
+    sl->most_bytes = sl->most_bytes == 0 || most < sl->most_bytes ? most : sl->most_bytes;
 }
 
 /* Its first page, beyond the limit if there is no other class that serves; preallocated memory has
@@ -332,11 +335,10 @@ provide(struct slab *sl, const struct store_conf *conf, char *err, size_t err_le
     }
     uint64_t needed = count_classes_needed(sl);
     if (sl->pages.limit_bytes / STORE_PAGE_BYTES < needed) {
-        snprintf(err, err_len,
-                 "preallocation needs -m %" PRIu64
-                 " or more: a megabyte for each of so many sizes of items",
-                 needed);
-        return false;
+        return fail_because(err, err_len,
+                            "preallocation needs -m %" PRIu64
+                            " or more: a megabyte for each of so many sizes of items",
+                            needed);
     }
     snprintf(err, err_len, "no memory for preallocation");
     bool has_all = pages_preallocate(&sl->pages, conf->memory);
@@ -514,6 +516,19 @@ slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested)
     return take(sl, class_id, requested, false);
 }
 
+static void
+put_free(struct slab *sl, struct slab_class *c, struct item *it)
+{
+    item_set_layout(it, ITEM_FREE);
+    it->next = 0;
+    if (c->free_list != NULL) {
+        it->next = link_to(&sl->pages.range, c->free_list);
+        c->free_list->prev = link_to(&sl->pages.range, it);
+    }
+    c->free_list = it;
+    c->free_count++;
+}
+
 void
 slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
 {
@@ -526,14 +541,7 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
     if (unlikely(is_leaving(sl, it)) && !sl->move.gives_back) {
         put_out(sl, it);
     } else {
-        item_set_layout(it, ITEM_FREE);
-        it->next = 0;
-        if (c->free_list != NULL) {
-            it->next = link_to(&sl->pages.range, c->free_list);
-            c->free_list->prev = link_to(&sl->pages.range, it);
-        }
-        c->free_list = it;
-        c->free_count++;
+        put_free(sl, c, it);
     }
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
 }
@@ -556,6 +564,7 @@ unlock_trimmed(struct slab *sl)
 {
     void *list = pages_trim(&sl->pages);
 
+    set_most(sl);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     if (list != NULL) {
         pages_empty(list);
@@ -572,6 +581,9 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    if (bytes > sl->pages.limit_bytes) {
+        sl->most_bytes = 0; /* anew */
+    }
     sl->pages.limit_bytes = bytes;
     set_most(sl);
     sl->is_full = false;
@@ -743,6 +755,22 @@ slab_move_detach(struct slab *sl, uint32_t i)
     }
     c->free_count--;
     put_out(sl, it);
+}
+
+void
+slab_move_cancel(struct slab *sl)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    for (uint32_t i = 0; i < sl->move.chunks; i++) {
+        struct item *it = slab_move_chunk(sl, i);
+
+        if (it->layout & ITEM_OUT) {
+            put_free(sl, &sl->classes[sl->move.from], it);
+        }
+    }
+    sl->move.page = NULL;
+    assign_classes(sl);
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
 }
 
 /* The page has left its class; the new one may want no memory for the entry: then the pool

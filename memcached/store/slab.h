@@ -116,6 +116,8 @@ must_check enum store_move_status slab_move_begin(struct slab *sl, int *from, in
 bool slab_is_losing(struct slab *sl, unsigned class_id, bool wants_back);
 /* With the lock held: chunk `i` of the page leaves the free list. */
 void slab_move_detach(struct slab *sl, uint32_t i);
+/* The page stays in its class, with what it still has. */
+void slab_move_cancel(struct slab *sl);
 /* Hands the page over when all its chunks are out. False when they are not. */
 must_check bool slab_move_end(struct slab *sl);
 

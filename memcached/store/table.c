@@ -6,6 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/fail.h"
+
 #define HASH_SHORT_MAX 128
 
 _Static_assert(TABLE_SECRET_BYTES == XXH3_SECRET_DEFAULT_SIZE, "secret");
@@ -37,9 +39,8 @@ table_init(struct table *t, const struct store_conf *conf, const struct link_ran
            struct mem *mem, char *err, size_t err_len)
 {
     if (conf->hash_power < TABLE_POWER_MIN || conf->hash_power > TABLE_POWER_MAX) {
-        snprintf(err, err_len, "the hash power must be %d to %d", TABLE_POWER_MIN,
-                 TABLE_POWER_MAX);
-        return false;
+        return fail_because(err, err_len, "the hash power must be %d to %d",
+                            TABLE_POWER_MIN, TABLE_POWER_MAX);
     }
     t->mem = mem;
     t->range = *range;
@@ -53,8 +54,7 @@ table_init(struct table *t, const struct store_conf *conf, const struct link_ran
     if (g->buckets == NULL || t->stripes == NULL) {
         mem_unmap(g->buckets, array_bytes(g->mask));
         mem_unmap(t->stripes, (t->stripe_mask + 1) * sizeof(*t->stripes));
-        snprintf(err, err_len, "no memory for the hash table");
-        return false;
+        return fail_because(err, err_len, "no memory for the hash table");
     }
     for (uint64_t i = 0; i <= t->stripe_mask; i++) {
         PTHREAD_OK(pthread_mutex_init(&t->stripes[i].lock, conf->lock_attr));

@@ -312,6 +312,26 @@ TEST(first_pages_have_a_limit)
     audit_store(s);
 }
 
+/* Of the memory that there was under a higher limit they get none. */
+TEST(first_pages_forget_a_higher_limit)
+{
+    uint64_t most = (2 + store_class_count(s)) * MIB;
+
+    reopen_with(8);
+    (void)fill_with(128, 0);
+    ck_assert(store_set_limit(s, 2 * MIB));
+    while (totals_of(s).malloced_bytes > 2 * MIB) {
+        move(SIZE_128, 0);
+    }
+    ck_assert_uint_eq(s->slab.most_bytes, most);
+    ck_assert(store_set_limit(s, 2 * MIB));
+    put_total(1000000, 500);
+    ck_assert_uint_eq(totals_of(s).malloced_bytes, 3 * MIB);
+    ck_assert(store_set_limit(s, 2 * MIB));
+    ck_assert_uint_eq(s->slab.most_bytes, most);
+    audit_store(s);
+}
+
 TEST(what_is_left_of_a_class_says_nothing)
 {
     static const struct store_automove automove = {

@@ -212,6 +212,17 @@ TEST(reads_move_nothing)
     ck_assert_uint_eq(class_of(s, CLASS, NOW).moves_within_lru, 0);
 }
 
+/* A thread's clock may lag: what was stored behind a flush by one that is ahead stays behind it. */
+TEST(a_read_does_not_make_an_item_older)
+{
+    store_flush(s, NOW + 10, NOW);
+    expect_ok(put_sized(s, "k", VALUE, STORE_NEVER, NOW + 11));
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(lookup(s, "k", NOW + 10), STORE_OK);
+        ck_assert_int_eq(lookup(s, "k", NOW + 11), STORE_OK);
+    }
+}
+
 TEST(what_is_stored_anew_stays_in_its_queue)
 {
     store_range("k", 0, PLACES - 2);
