@@ -190,4 +190,16 @@ each_profile(sub ($profile) {
     }
 });
 
+# A client names its own UNIX socket: in stats conns that is one word of one line.
+{
+    my $dir = scratch_dir();
+    my ($server, $s) = serve('native', '-s', "$dir/t", {path => "$dir/t"});
+    my $client = IO::Socket::UNIX->new(Local => "$dir/x\r\nEND\r\nSTAT \x7fy", Peer => "$dir/t") or die $!;
+    exchange($client, "mn\r\n", "MN\r\n");
+    my @lines = grep { m{addr unix:\Q$dir\E/x} } stat_lines($s, 'conns');
+    is(scalar(@lines), 1, 'the client is in stats conns');
+    like($lines[0], qr{:addr unix:\Q$dir\E/x__END__STAT__y\z}, 'with a name that ends no line and has no blank');
+    exchange($s, "mn\r\n", "MN\r\n", '... and replies are in step');
+}
+
 done_testing();

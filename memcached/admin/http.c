@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/text_out.h"
 #include "front/settings.h"
@@ -510,8 +511,7 @@ bind_all(struct http *h, const char *where, unsigned socket_mode, char *err,
         return false;
     }
     if (listen_on(h, fd) != 0) {
-        snprintf(err, err_len, "out of memory");
-        return false;
+        return fail_because(err, err_len, "out of memory");
     }
     return true;
 }

@@ -98,7 +98,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     publish_loads(b);
     publish_crowded(b);
     if (advice == BALANCE_WATCH) {
-        migrate_watch(&b->shared->workers[move.from]);
+        worker_order(&b->shared->workers[move.from], ORDER_WATCH);
     } else if (advice == BALANCE_MOVE) {
         migrate_order(b->shared, &move);
     } else if (b->shared->calls_home) {

@@ -36,7 +36,7 @@ apply(struct net_shared *shared, uint64_t rate)
 {
     limiter_set_ceiling(&shared->core.limiter, rate, clock_now());
     for (unsigned i = 0; i < shared->worker_count; i++) {
-        worker_relimit(&shared->workers[i]);
+        worker_order(&shared->workers[i], ORDER_RELIMIT);
     }
 }
 

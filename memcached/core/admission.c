@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/owner_of.h"
 #include "core/core.h"
 
 bool
@@ -45,17 +46,15 @@ meets_slo(struct core *k, const struct facts *f)
     nsec_t delay = f->since == 0       ? SLO_UNTIMED
                    : k->now > f->since ? k->now - f->since
                                        : 0;
-    return slo_admits(&k->admission.slo, f->class, f->peer, delay, k->now);
+    return slo_admits(&k->admission.slo, f->ask.class, f->ask.peer, delay, k->now);
 }
 
 static enum limiter_verdict
 ask_limits(struct core *k, struct ticket *t, const struct facts *f, bool is_served)
 {
     struct admission *a = &k->admission;
-    struct limiter_request r = {
-        .class = f->class, .peer = f->peer, .tenant = f->tenant, .keys = f->keys};
     enum limiter_verdict verdict =
-        limiter_ask(&a->limits, &t->wait, &r, is_served, k->now);
+        limiter_ask(&a->limits, &t->wait, &f->ask, is_served, k->now);
     /* Else admission_serve sees to the timer, at the end of the pass. */
     if (unlikely(verdict == VERDICT_WAIT) && a->is_armed && a->round_at == 0) {
         arm(k);
@@ -83,8 +82,8 @@ judge(struct core *k, struct ticket *t, const struct facts *f, const struct turn
         return VERDICT_REFUSE;
     }
     /* The limits of the address, of the class and of all have a token, or it waits. */
-    bool is_served =
-        turn->is_served && turn->requests > 0 && !limiter_is_shared(&a->limits, f->class);
+    bool is_served = turn->is_served && turn->requests > 0 &&
+                     !limiter_is_shared(&a->limits, f->ask.class);
     return ask_limits(k, t, f, is_served);
 }
 
@@ -96,7 +95,7 @@ admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct tu
         return verdict;
     }
     /* In a turn that is for small ones: behind others it would learn what those take. */
-    if (unlikely(!k->admission.slo.is_neutral) && f->class == CLASS_SMALL &&
+    if (unlikely(!k->admission.slo.is_neutral) && f->ask.class == CLASS_SMALL &&
         turn->lane == CLASS_SMALL && turn->admitted_at == 0 && core_has_slo(k)) {
         turn->admitted_at = k->now;
     }
@@ -122,14 +121,6 @@ admission_pass(struct core *k, enum req_class class, unsigned n)
     if (unlikely(core_has_slo(k))) {
         slo_note(&k->admission.slo, class, n);
     }
-}
-
-void
-admission_owe(struct core *k, const struct facts *more)
-{
-    struct limiter_request r = {
-        .class = more->class, .peer = more->peer, .keys = more->keys};
-    limiter_owe(&k->admission.limits, &r, k->now);
 }
 
 bool
@@ -171,12 +162,6 @@ admission_skip_delay(struct core *k)
 
 /* ---- waiting for tokens ---------------------------------------------------------------- */
 
-static struct work *
-work_of_wait(struct waitq_node *n)
-{
-    return (struct work *)(void *)((char *)n - offsetof(struct work, ticket.wait));
-}
-
 /* Work that has waited goes on with its request. */
 static void
 go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
@@ -200,7 +185,7 @@ go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
 static void
 serve_ticket(struct core *k, struct waitq_node *n, enum limiter_verdict verdict)
 {
-    struct work *work = work_of_wait(n);
+    struct work *work = OWNER_OF(n, struct work, ticket.wait);
     if (work->type->ends_if_gone == NULL || !work->type->ends_if_gone(work)) {
         go_on(k, work, verdict);
     } else if (verdict == VERDICT_ADMIT) {

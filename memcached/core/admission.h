@@ -35,11 +35,8 @@ struct ticket {
 
 /* What admission knows of a request. */
 struct facts {
-    enum req_class class;
-    uint32_t keys;   /* that it costs */
-    uint64_t peer;   /* key of the client's address; 0: none */
-    uint32_t tenant; /* likewise (core/tenants.h) */
-    nsec_t since;    /* it has waited since then; 0: not known */
+    struct limiter_request ask;
+    nsec_t since; /* it has waited since then; 0: not known */
 };
 
 struct admission {
@@ -73,8 +70,6 @@ must_check enum limiter_verdict admission_ask(struct core *k, struct ticket *t,
 must_check unsigned admission_unasked(struct core *k, unsigned most);
 /* So many of those were served. */
 void admission_pass(struct core *k, enum req_class class, unsigned n);
-/* More keys of an admitted request have turned up: their tokens are owed. */
-void admission_owe(struct core *k, const struct facts *more);
 /* Refused requests are answered as if nothing were stored, not with an error. */
 must_check bool admission_refuses_as_miss(const struct core *k);
 /* A turn is over, and its replies are written: the SLO learns how long that takes. */

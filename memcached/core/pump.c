@@ -146,12 +146,12 @@ static struct facts
 facts_of(const struct pump *p, enum req_class class)
 {
     bool has_keys = p->session.req->family == FAMILY_RETRIEVE;
-    return (struct facts){.class = class,
-                          .keys = has_keys ? p->session.req->keys : 1,
-                          .peer = p->work.peer,
-                          .tenant = unlikely(p->core->tenants.is_on)
-                                        ? tenants_of(p->core, &p->work, class)
-                                        : 0,
+    return (struct facts){.ask = {.class = class,
+                                  .keys = has_keys ? p->session.req->keys : 1,
+                                  .peer = p->work.peer,
+                                  .tenant = unlikely(p->core->tenants.is_on)
+                                                ? tenants_of(p->core, &p->work, class)
+                                                : 0},
                           .since = p->arrival.since};
 }
 
@@ -291,11 +291,11 @@ static enum pump_end
 execute_more_keys(struct pump *p, struct turn *turn, const struct session_limits *limits,
                   enum req_class class)
 {
-    struct facts more = facts_of(p, class);
+    struct limiter_request more = facts_of(p, class).ask;
     enum pump_end end = execute(p, turn, limits);
     if (end != PUMP_ABORT && more.keys > p->session.req->keys) {
         more.keys -= p->session.req->keys;
-        admission_owe(p->core, &more);
+        limiter_owe(&p->core->admission.limits, &more, p->core->now);
     }
     return end;
 }
@@ -307,6 +307,15 @@ is_next_anyway(const struct core *k, const struct turn *turn)
 {
     return turn->is_alone && !turn->has_run && k->queue.sched.length == 0 &&
            core_admits_most(k) && k->budget.bytes == 0 && k->latency.followed == NULL;
+}
+
+/* Of a text get: its reply is to be alone in the output, should it have to be taken back. */
+static bool
+is_at_start(const struct pump *p)
+{
+    const struct session *s = &p->session;
+    return s->req->family == FAMILY_RETRIEVE && s->error == REPLY_NONE && !s->is_open &&
+           s->item == NULL && p->share.produced == 0;
 }
 
 enum pump_end
@@ -324,11 +333,9 @@ pump_run(struct pump *p, struct turn *turn)
             return end;
         }
         p->share.produced = 0;
-        if (unlikely(p->has_budget) && p->session.req->family == FAMILY_RETRIEVE &&
-            p->out.bytes > 0) {
-            /* So that its reply is alone there, should it have to be taken back. */
-            return PUMP_FLUSH;
-        }
+    }
+    if (unlikely(p->has_budget) && is_at_start(p) && p->out.bytes > 0) {
+        return PUMP_FLUSH;
     }
     bool is_next =
         class <= CLASS_WRITE && !p->is_class_declared && is_next_anyway(p->core, turn);

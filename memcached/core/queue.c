@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "base/owner_of.h"
 #include "base/probe.h"
 #include "core/core.h"
 
@@ -99,12 +100,6 @@ queue_admits_long(struct turn *turn)
 
 /* ---- deferred turns -------------------------------------------------------------------- */
 
-static struct work *
-work_of_node(struct fair_node *node)
-{
-    return (struct work *)(void *)((char *)node - offsetof(struct work, node));
-}
-
 /* What has been served in this pass where it was read; reads the clock. A pass in which nothing was
  * begins here. */
 static nsec_t
@@ -139,7 +134,7 @@ serve_next(struct core *k, nsec_t *deadline)
     hist_record(class->wait, wait);
     admission_observe(k, lane, wait, begin);
     unsigned allowed = turn.requests;
-    struct work *work = work_of_node(node);
+    struct work *work = OWNER_OF(node, struct work, node);
     work->type->turn(work, &turn);
     nsec_t end = core_read_clock(k);
     sched_charge_turn(&k->queue.sched, lane, place, end - begin);

@@ -30,7 +30,7 @@ set_fair(struct stats *st, enum fair_by by)
 {
     tenants_set(&st->shared->core, by);
     for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_relimit(&st->workers[i]);
+        worker_order(&st->workers[i], ORDER_RELIMIT);
     }
 }
 

@@ -82,7 +82,7 @@ static enum reply
 relimit(struct stats *st)
 {
     for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_relimit(&st->workers[i]);
+        worker_order(&st->workers[i], ORDER_RELIMIT);
     }
     return REPLY_OK;
 }

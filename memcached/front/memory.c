@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "base/rng.h"
 #include "front/front.h"
 #include "serve/maint.h"
@@ -53,11 +54,11 @@ set_hash_algorithm(void *conf, const char *text)
 {
     static const char *const names[] = {"jenkins", "murmur3", "xxh3"};
     struct settings *s = conf;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            s->hash_algorithm = names[i];
-            return NULL;
-        }
+    const unsigned count = sizeof names / sizeof *names;
+    unsigned i = part_find(names, count, text, strlen(text));
+    if (i < count) {
+        s->hash_algorithm = names[i];
+        return NULL;
     }
     return "Unknown hash_algorithm option (jenkins, murmur3, xxh3)";
 }

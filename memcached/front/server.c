@@ -49,7 +49,7 @@ static const struct opt options[] = {
      .section = COMMANDS, .help = "refuse the command watch"},
     {.name = "debug-commands", .kind = OPT_FLAG, OF(serve.allows_debug),
      .section = COMMANDS,
-     .help = "allow debugtime, which moves the server's clock (for tests)"},
+     .help = "allow debugtime and debugitem, which move the clock and hold items (for tests)"},
 };
 /* clang-format on */
 

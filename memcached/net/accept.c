@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/owner_of.h"
 #include "base/timer.h"
 #include "net/conn_open.h"
 #include "net/listen.h"
@@ -54,12 +55,14 @@ resume_later(struct acceptor *a)
 static bool
 watch_listeners(struct acceptor *a)
 {
-    bool can_watch = true;
+    a->is_watching = true;
     for (struct listener *one = a->listeners; one != NULL; one = one->next) {
-        one->is_watched = poller_add(a->poller, &one->source, POLLER_READ);
-        can_watch = can_watch && one->is_watched;
+        if (!one->is_shut) {
+            one->is_watched = poller_add(a->poller, &one->source, POLLER_READ);
+            a->is_watching = a->is_watching && one->is_watched;
+        }
     }
-    return can_watch;
+    return a->is_watching;
 }
 
 static void
@@ -77,15 +80,26 @@ forget_listeners(struct acceptor *a)
     for (struct listener *one = a->listeners; one != NULL; one = one->next) {
         forget_listener(one);
     }
+    a->is_watching = false;
 }
 
 static void
 pause_accepting(struct acceptor *a)
 {
     forget_listeners(a);
-    a->is_paused = true;
-    listen_note_pause(a->listen);
+    if (!a->is_starved) { /* else it is noted */
+        listen_note_pause(a->listen);
+    }
     resume_later(a);
+}
+
+static void
+end_starvation(struct acceptor *a)
+{
+    if (a->is_starved) {
+        a->is_starved = false;
+        listen_note_resume(a->listen);
+    }
 }
 
 /* ---- dealing out ---------------------------------------------------------------------- */
@@ -179,37 +193,6 @@ deal(struct acceptor *a, struct handoff *handoff)
     }
 }
 
-static void
-on_resume(struct poll_source *source, unsigned ready)
-{
-    (void)ready;
-    struct acceptor *a =
-        (struct acceptor *)(void *)((char *)source - offsetof(struct acceptor, resume));
-    if (!timer_take(source->fd)) {
-        return;
-    }
-    bool has_to_wait = is_full(a->listen) && !a->listen->conf.rejects_fast;
-    if (has_to_wait || (a->held != NULL && !take_place(a->listen))) {
-        resume_later(a);
-        return;
-    }
-    if (!watch_listeners(a)) {
-        forget_listeners(a); /* the kernel has no memory now: later */
-        if (a->held != NULL) {
-            atomic_fetch_sub(&a->listen->shared->open_conns, 1);
-        }
-        resume_later(a);
-        return;
-    }
-    a->is_paused = false;
-    listen_note_resume(a->listen);
-    if (a->held != NULL) {
-        struct handoff *held = a->held;
-        a->held = NULL;
-        deal(a, held);
-    }
-}
-
 /* ---- accepting ------------------------------------------------------------------------ */
 
 static bool
@@ -273,6 +256,7 @@ accept_one(struct listener *from)
     int fd = accept4(from->source.fd, (struct sockaddr *)&addr, &len,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
+        end_starvation(a);
         struct handoff *handoff = describe(from, fd, (struct sockaddr *)&addr, len);
         if (handoff == NULL) {
             reject(l, fd);
@@ -293,6 +277,7 @@ accept_one(struct listener *from)
                                 "fewer connections (-c)"
                               : "");
         pause_accepting(a);
+        a->is_starved = true;
         return false;
     }
     if (errno == EINVAL) { /* it would be ready for ever */
@@ -300,6 +285,7 @@ accept_one(struct listener *from)
                   "memcached: warning: %s was shut down by a process that shares it; no "
                   "more connections are accepted there",
                   from->entry.addr);
+        from->is_shut = true;
         forget_listener(from);
         return false;
     }
@@ -310,12 +296,60 @@ static void
 on_connection(struct poll_source *source, unsigned ready)
 {
     (void)ready;
-    struct listener *from =
-        (struct listener *)(void *)((char *)source - offsetof(struct listener, source));
+    struct listener *from = OWNER_OF(source, struct listener, source);
     if (from->acceptor->self != NULL) {
         core_wake(&from->acceptor->self->core);
     }
     for (int i = 0; i < ACCEPTS_PER_EVENT && accept_one(from); i++) {
+    }
+}
+
+/* There may be a descriptor now: only accepting tells. */
+static void
+look_again(struct acceptor *a)
+{
+    for (struct listener *one = a->listeners; one != NULL && a->is_watching;
+         one = one->next) {
+        if (one->is_watched) {
+            on_connection(&one->source, POLLER_READ);
+        }
+    }
+    if (a->is_watching) { /* there is, or no client waits */
+        end_starvation(a);
+    }
+}
+
+static void
+on_resume(struct poll_source *source, unsigned ready)
+{
+    (void)ready;
+    struct acceptor *a = OWNER_OF(source, struct acceptor, resume);
+    if (!timer_take(source->fd)) {
+        return;
+    }
+    bool has_to_wait = is_full(a->listen) && !a->listen->conf.rejects_fast;
+    if (has_to_wait || (a->held != NULL && !take_place(a->listen))) {
+        resume_later(a);
+        return;
+    }
+    if (!watch_listeners(a)) {
+        forget_listeners(a); /* the kernel has no memory now: later */
+        if (a->held != NULL) {
+            atomic_fetch_sub(&a->listen->shared->open_conns, 1);
+        }
+        resume_later(a);
+        return;
+    }
+    if (!a->is_starved) {
+        listen_note_resume(a->listen);
+    }
+    if (a->held != NULL) {
+        struct handoff *held = a->held;
+        a->held = NULL;
+        deal(a, held);
+    }
+    if (a->is_starved) {
+        look_again(a);
     }
 }
 
@@ -370,7 +404,8 @@ accept_start(struct listen *l, struct poller *poller, struct worker *workers)
         return false;
     }
     for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
-        worker_accept(&workers[i], &l->members[i]);
+        workers[i].acceptor = &l->members[i];
+        worker_order(&workers[i], ORDER_ACCEPT);
     }
     return true;
 }

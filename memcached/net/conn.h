@@ -109,12 +109,6 @@ struct conn {
     char addr[];              /* of the entry */
 };
 
-static inline struct conn *
-conn_of_work(struct work *work)
-{
-    return (struct conn *)(void *)((char *)work - offsetof(struct conn, pump.work));
-}
-
 /* It is to go to another worker. */
 static inline bool
 conn_is_leaving_worker(const struct conn *c)

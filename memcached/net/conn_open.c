@@ -106,6 +106,9 @@ conn_create(struct worker *w, const struct handoff *handoff)
               binding_words[c->pump.session.binding != BINDING_DEFAULT
                                 ? c->pump.session.binding
                                 : w->core.env.conf->binding]);
+    if (w->core.is_draining) {
+        conn_drain(c);
+    }
 }
 
 static void

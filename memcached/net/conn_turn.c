@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/owner_of.h"
 #include "net/conn_io.h"
 #include "net/conn_plain.h"
 #include "net/migrate.h"
@@ -413,7 +414,7 @@ take_steps(struct conn *c, struct turn *turn)
 static void
 take_turn(struct work *work, struct turn *turn)
 {
-    struct conn *c = conn_of_work(work);
+    struct conn *c = OWNER_OF(work, struct conn, pump.work);
     if (unlikely(turn->is_served)) {
         c->pump.arrival.since =
             c->pump.core->now; /* the wait was wanted: it is no queue */
@@ -429,7 +430,7 @@ take_turn(struct work *work, struct turn *turn)
 static bool
 ends_if_gone(struct work *work)
 {
-    struct conn *c = conn_of_work(work);
+    struct conn *c = OWNER_OF(work, struct conn, pump.work);
     bool is_gone = conn_is_reset(c);
     if (is_gone) {
         conn_close(c, CLOSE_RESET);
@@ -525,8 +526,7 @@ go_on(struct conn *c, unsigned reads, unsigned requests, bool has_guest)
 __attribute__((flatten)) void
 conn_on_ready(struct poll_source *source, unsigned ready)
 {
-    struct conn *c =
-        (struct conn *)(void *)((char *)source - offsetof(struct conn, source));
+    struct conn *c = OWNER_OF(source, struct conn, source);
     struct worker *w = c->worker;
     core_wake(&w->core);
     if (unlikely(!c->is_at_rest || fair_is_queued(&c->pump.work.node) ||

@@ -15,12 +15,6 @@ struct flow_waiting {
     char bytes[];
 };
 
-struct flow *
-flow_of_work(struct work *work)
-{
-    return (struct flow *)(void *)((char *)work - offsetof(struct flow, pump.work));
-}
-
 /* ---- life ----------------------------------------------------------------------------- */
 
 struct flow *

@@ -82,7 +82,6 @@ must_check struct flow *flow_create(struct outbox *outbox, const struct work_typ
                                     enum req_class declared);
 /* Leaves the queues, and drops all that is under way. */
 void flow_destroy(struct flow *f);
-struct flow *flow_of_work(struct work *work);
 
 /* Something is at hand or being sent. */
 static inline bool

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "sock/addr.h"
@@ -65,17 +66,16 @@ take_prefixes(struct slice *text, struct hosts_element *e, char *err, size_t err
 {
     struct slice name;
     if (take_prefix(text, "proto[", "]:", &name) && !set_binding(e, name)) {
-        snprintf(err, err_len, "Invalid protocol in listener: \"%.*s\"", (int)name.len,
-                 name.p);
-        return false;
+        return fail_because(err, err_len, "Invalid protocol in listener: \"%.*s\"",
+                            (int)name.len, name.p);
     }
     if (take_prefix(text, "tag[", "]:", &name) ||
         take_prefix(text, "tag_", "_:", &name)) {
         if (name.len == 0 || name.len > HOSTS_TAG_MAX) {
-            snprintf(err, err_len,
-                     "Listener tags must be between 1 and 8 characters: \"%.*s\"",
-                     (int)name.len, name.p);
-            return false;
+            return fail_because(
+                err, err_len,
+                "Listener tags must be between 1 and 8 characters: \"%.*s\"",
+                (int)name.len, name.p);
         }
         memcpy(e->tag, name.p, name.len);
     }
@@ -97,9 +97,9 @@ take_tls(struct slice *text, bool has_tls, struct hosts_element *e, char *err,
             continue;
         }
         if (!has_tls) {
-            snprintf(err, err_len, "'%.*s' option is valid only when SSL is enabled",
-                     (int)len - 1, modes[i].prefix);
-            return false;
+            return fail_because(err, err_len,
+                                "'%.*s' option is valid only when SSL is enabled",
+                                (int)len - 1, modes[i].prefix);
         }
         e->tls = modes[i].mode;
         *text = from(*text, len);
@@ -149,27 +149,24 @@ read_element(struct slice text, struct hosts_rules rules, struct hosts_element *
         return false;
     }
     if (text.len == 0) {
-        snprintf(err, err_len, "no address in an element of -l");
-        return false;
+        return fail_because(err, err_len, "no address in an element of -l");
     }
     struct slice host, port;
     if (!split_port(text, &host, &port)) {
-        snprintf(err, err_len, "Invalid IPV6 address: \"%.*s\"", (int)text.len, text.p);
-        return false;
+        return fail_because(err, err_len, "Invalid IPV6 address: \"%.*s\"", (int)text.len,
+                            text.p);
     }
     uint32_t number;
     if (port.p != NULL) {
         if (!num_u32(port.p, port.len, &number) || number > UINT16_MAX) {
-            snprintf(err, err_len, "Invalid port number: \"%.*s\"", (int)port.len,
-                     port.p);
-            return false;
+            return fail_because(err, err_len, "Invalid port number: \"%.*s\"",
+                                (int)port.len, port.p);
         }
         e->port = (int)number;
     }
     if (host.len == 0 || host.len >= sizeof e->host) {
-        snprintf(err, err_len, "not an address to listen on: \"%.*s\"", (int)text.len,
-                 text.p);
-        return false;
+        return fail_because(err, err_len, "not an address to listen on: \"%.*s\"",
+                            (int)text.len, text.p);
     }
     if (!req_word_is(host, "*")) {
         memcpy(e->host, host.p, host.len);
@@ -199,17 +196,17 @@ hosts_take_marks(const char **text, struct hosts_marks *marks, char *err, size_t
             const char *name = *text + strlen(class_mark);
             size_t len = strcspn(name, ",;");
             if (marks->declared != CLASS_NONE) {
-                snprintf(err, err_len, "Two classes of a listener: \"class=%.*s\"",
-                         (int)len, name);
-                return false;
+                return fail_because(err, err_len,
+                                    "Two classes of a listener: \"class=%.*s\"", (int)len,
+                                    name);
             }
             marks->declared = class_by_declared_name(name, len);
             if (marks->declared == CLASS_NONE) {
-                snprintf(err, err_len,
-                         "Invalid class of a listener: \"%.*s\" (small, write, bulk, "
-                         "background)",
-                         (int)len, name);
-                return false;
+                return fail_because(
+                    err, err_len,
+                    "Invalid class of a listener: \"%.*s\" (small, write, bulk, "
+                    "background)",
+                    (int)len, name);
             }
             *text = name + len;
         } else {

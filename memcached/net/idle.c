@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "base/owner_of.h"
 #include "base/timer.h"
 #include "net/conn_tls.h"
 #include "net/worker.h"
@@ -26,8 +27,7 @@ static void
 on_timer(struct poll_source *timer, unsigned ready)
 {
     (void)ready;
-    struct worker *w =
-        (struct worker *)(void *)((char *)timer - offsetof(struct worker, idle));
+    struct worker *w = OWNER_OF(timer, struct worker, idle);
     if (!timer_take(timer->fd)) {
         return;
     }

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "net/shared.h"
@@ -249,18 +250,18 @@ adopt(struct listen *l, const struct inherited_socket *s, char *err, size_t err_
         return false;
     }
     if (*marks != '\0') {
-        snprintf(err, err_len,
-                 "behind the name of an inherited socket only ;class=NAME and ;control "
-                 "may stand: %s",
-                 s->name);
-        return false;
+        return fail_because(
+            err, err_len,
+            "behind the name of an inherited socket only ;class=NAME and ;control "
+            "may stand: %s",
+            s->name);
     }
     if (s->kind == INHERITED_UDP && l->shared->serve->auth != NULL) {
-        snprintf(err, err_len,
-                 "inherited descriptor %d is a UDP socket, which has no authentication "
-                 "(-S, -Y); hand over TCP and UNIX sockets only",
-                 s->fd);
-        return false;
+        return fail_because(
+            err, err_len,
+            "inherited descriptor %d is a UDP socket, which has no authentication "
+            "(-S, -Y); hand over TCP and UNIX sockets only",
+            s->fd);
     }
     int error = 0;
     if (s->kind == INHERITED_UDP) {
@@ -330,9 +331,8 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     }
     if (file == NULL || fclose(file) != 0 || !is_written ||
         rename(temporary, path) != 0) {
-        snprintf(err, err_len, "failed to write the port file %s: %s", path,
-                 strerror(errno));
-        return false;
+        return fail_because(err, err_len, "failed to write the port file %s: %s", path,
+                            strerror(errno));
     }
     return true;
 }
@@ -362,8 +362,7 @@ open_acceptors(struct listen *l, char *err, size_t err_len)
         if (l->kind == REUSEPORT_NONE) {
             l->steer_mode = STEER_CPU;
         } else if ((l->members = calloc(workers, sizeof *l->members)) == NULL) {
-            snprintf(err, err_len, "failed to listen: out of memory");
-            return false;
+            return fail_because(err, err_len, "failed to listen: out of memory");
         }
     }
     init_acceptor(&l->main, l);

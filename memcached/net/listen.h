@@ -58,6 +58,7 @@ struct listen_conf {
 struct listener {
     struct poll_source source;
     bool is_watched;
+    bool is_shut; /* by a process that shares it: for good */
     struct registry_entry entry;
     char addr[REGISTRY_ADDR_MAX];
     enum serve_binding binding;
@@ -75,7 +76,8 @@ struct acceptor {
     struct worker *self;   /* whose thread it is; NULL: main's */
     int cpu;               /* of self, as the kernel was told */
     struct listener *listeners;
-    bool is_paused; /* out of connections or descriptors: nothing is accepted */
+    bool is_watching; /* not while out of connections or descriptors */
+    bool is_starved;  /* of descriptors or memory: until a look finds that it is not */
     struct poll_source resume; /* a timer */
     struct handoff *held; /* accepted, and waits for a place under the limit; or NULL */
     struct steer steer;

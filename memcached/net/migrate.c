@@ -29,12 +29,6 @@ static_assert(sizeof(struct migrate_request) == sizeof(uint64_t), "one atomic");
 /* ---- orders --------------------------------------------------------------------------- */
 
 void
-migrate_watch(struct worker *w)
-{
-    worker_order(w, ORDER_WATCH);
-}
-
-void
 migrate_order(struct net_shared *shared, const struct balance_move *move)
 {
     struct worker *from = &shared->workers[move->from];

@@ -21,8 +21,6 @@ struct worker;
 
 /* ---- any thread ----------------------------------------------------------------------- */
 
-/* Look at how many requests connections have: a rate needs two looks. */
-void migrate_watch(struct worker *w);
 /* Gives move->from the order. */
 void migrate_order(struct net_shared *shared, const struct balance_move *move);
 /* No connection is given away from here on; one that is on its way arrives. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "base/owner_of.h"
 #include "base/rng.h"
 #include "net/flow.h"
 #include "net/outbox.h"
@@ -53,12 +54,6 @@ static void take_turn(struct work *work, struct turn *turn);
 static void describe_peer(const struct work *work, char *to, size_t size);
 static const struct work_type udp_work = {.turn = take_turn,
                                           .describe_peer = describe_peer};
-
-static struct udp *
-udp_of_outbox(struct outbox *o)
-{
-    return (struct udp *)(void *)((char *)o - offsetof(struct udp, outbox));
-}
 
 /* ---- sources that wait ---------------------------------------------------------------- */
 
@@ -332,8 +327,8 @@ serve_aside(struct udp *u, struct flow *f, struct turn *turn)
 static void
 take_turn(struct work *work, struct turn *turn)
 {
-    struct flow *f = flow_of_work(work);
-    struct udp *u = udp_of_outbox(f->outbox);
+    struct flow *f = OWNER_OF(work, struct flow, pump.work);
+    struct udp *u = OWNER_OF(f->outbox, struct udp, outbox);
     if (f == u->front) {
         if (unlikely(turn->is_served)) { /* nothing was read while it waited */
             u->outbox.held_until = u->worker->core.now;
@@ -365,7 +360,7 @@ describe_peer(const struct work *work, char *to, size_t size)
 static void
 on_ready(struct poll_source *source, unsigned ready)
 {
-    struct udp *u = (struct udp *)(void *)((char *)source - offsetof(struct udp, source));
+    struct udp *u = OWNER_OF(source, struct udp, source);
     core_wake(&u->worker->core);
     u->is_readable |= (ready & POLLER_READ) != 0;
     if ((ready & POLLER_WRITE) != 0 && u->outbox.is_blocked) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/owner_of.h"
 
 /* How often the rings are looked at while a client watches; one that fills wakes the
  * thread before. */
@@ -278,13 +279,6 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     pass(arg);
 }
 
-static struct watcher *
-watcher_of_letter(struct mbox_message *message)
-{
-    return (struct watcher *)(void *)((char *)message -
-                                      offsetof(struct watcher, message));
-}
-
 static void
 on_message(evutil_socket_t fd, short what, void *arg)
 {
@@ -294,7 +288,7 @@ on_message(evutil_socket_t fd, short what, void *arg)
     mbox_clear(&ws->mbox);
     struct mbox_message *message = mbox_take(&ws->mbox);
     while (message != NULL) {
-        struct watcher *w = watcher_of_letter(message);
+        struct watcher *w = OWNER_OF(message, struct watcher, message);
         message = message->next;
         admit(ws, w);
     }

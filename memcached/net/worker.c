@@ -45,13 +45,6 @@ worker_ping(struct worker *w)
 }
 
 void
-worker_accept(struct worker *w, struct acceptor *acceptor)
-{
-    w->acceptor = acceptor;
-    worker_order(w, ORDER_ACCEPT);
-}
-
-void
 worker_expect(struct worker *w)
 {
     atomic_fetch_add_explicit(&w->shared->loads[w->index], 1, memory_order_relaxed);
@@ -68,22 +61,4 @@ worker_give(struct worker *w, struct handoff *handoff)
 {
     PROBE(conn__dispatch, handoff->fd, w->index);
     mbox_push(&w->mbox, &handoff->message.message);
-}
-
-void
-worker_relimit(struct worker *w)
-{
-    worker_order(w, ORDER_RELIMIT);
-}
-
-void
-worker_drain(struct worker *w)
-{
-    worker_order(w, ORDER_DRAIN);
-}
-
-void
-worker_stop(struct worker *w)
-{
-    worker_order(w, ORDER_STOP);
 }

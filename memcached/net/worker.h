@@ -80,12 +80,13 @@ struct udp_ctr {
 
 /* Requests of other threads to a worker, bits of `orders`. */
 enum worker_order {
-    ORDER_RELIMIT = 1,
-    ORDER_DRAIN = 2,
-    ORDER_STOP = 4,
-    ORDER_ACCEPT = 8,
-    ORDER_WATCH = 16, /* net/migrate.h */
-    ORDER_GIVE = 32,
+    ORDER_RELIMIT =
+        1, /* a limit has changed: look again at the requests that wait for it */
+    ORDER_DRAIN = 2,  /* finish what has been accepted, close, end the thread */
+    ORDER_STOP = 4,   /* end the thread now */
+    ORDER_ACCEPT = 8, /* accept connections yourself (acceptor) */
+    ORDER_WATCH = 16, /* see how many requests connections have: a rate needs two looks */
+    ORDER_GIVE = 32,  /* net/migrate.h */
     ORDER_HOME = 64,
     ORDER_PASS = 128, /* nothing: that it is taken shows that the worker makes passes */
 };
@@ -130,18 +131,10 @@ struct handoff {
     struct peer peer;
 };
 
-/* Any thread: the limit has changed, look again at the requests that wait for it. */
-void worker_relimit(struct worker *w);
-/* Any thread: accept connections yourself. */
-void worker_accept(struct worker *w, struct acceptor *acceptor);
 /* Any thread: another connection will be given to the worker, or created in it. */
 void worker_expect(struct worker *w);
 /* Any thread. The worker owns the handoff from here on. */
 void worker_give(struct worker *w, struct handoff *handoff);
-/* Any thread: finish what has been accepted, close, end the thread. */
-void worker_drain(struct worker *w);
-/* Any thread: end the thread now. */
-void worker_stop(struct worker *w);
 /* Any thread. */
 void worker_order(struct worker *w, enum worker_order order);
 /* Any thread: asks for a pass. False: there was none since the last time. */

@@ -99,11 +99,11 @@ worker_pool_stop(struct net_shared *shared)
     until.tv_sec += DRAIN_SECONDS;
     migrate_stop(shared);
     for (unsigned i = 0; i < c->started; i++) {
-        worker_drain(&shared->workers[i]);
+        worker_order(&shared->workers[i], ORDER_DRAIN);
     }
     if (!have_ended(c, &until)) {
         for (unsigned i = 0; i < c->started; i++) {
-            worker_stop(&shared->workers[i]);
+            worker_order(&shared->workers[i], ORDER_STOP);
         }
     }
     for (unsigned i = 0; i < c->started; i++) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/owner_of.h"
 #include "base/timer.h"
 #include "net/accept.h"
 #include "net/conn.h"
@@ -26,8 +27,7 @@ static void
 on_wakeup(struct poll_source *timer, unsigned ready)
 {
     (void)ready;
-    struct worker *w =
-        (struct worker *)(void *)((char *)timer - offsetof(struct worker, wakeup.timer));
+    struct worker *w = OWNER_OF(timer, struct worker, wakeup.timer);
     if (timer_take(timer->fd)) {
         w->wakeup.at = 0;
         admission_wake(&w->core);
@@ -66,34 +66,14 @@ start_draining(struct worker *w)
     }
 }
 
-static struct worker_message *
-message_of_link(struct mbox_message *link)
-{
-    return (struct worker_message *)(void *)((char *)link -
-                                             offsetof(struct worker_message, message));
-}
-
-static struct handoff *
-handoff_of(struct worker_message *message)
-{
-    return (struct handoff *)(void *)((char *)message -
-                                      offsetof(struct handoff, message));
-}
-
-static struct conn *
-conn_of(struct worker_message *message)
-{
-    return (struct conn *)(void *)((char *)message - offsetof(struct conn, message));
-}
-
 static void
 take_message(struct worker *w, struct worker_message *message)
 {
     if (message->kind == MESSAGE_MOVED) {
-        migrate_take(w, conn_of(message));
+        migrate_take(w, OWNER_OF(message, struct conn, message));
         return;
     }
-    struct handoff *handoff = handoff_of(message);
+    struct handoff *handoff = OWNER_OF(message, struct handoff, message);
     conn_create(w, handoff);
     free(handoff);
 }
@@ -104,14 +84,13 @@ static void
 on_message(struct poll_source *source, unsigned ready)
 {
     (void)ready;
-    struct worker *w =
-        (struct worker *)(void *)((char *)source - offsetof(struct worker, mbox_source));
+    struct worker *w = OWNER_OF(source, struct worker, mbox_source);
     core_wake(&w->core);
     mbox_clear(&w->mbox);
     unsigned orders = atomic_exchange(&w->orders, 0);
     struct mbox_message *link = mbox_take(&w->mbox);
     while (link != NULL) {
-        struct worker_message *message = message_of_link(link);
+        struct worker_message *message = OWNER_OF(link, struct worker_message, message);
         link = link->next;
         take_message(w, message);
     }
@@ -305,13 +284,13 @@ drop_messages(struct worker *w)
 {
     struct mbox_message *link = mbox_take(&w->mbox);
     while (link != NULL) {
-        struct worker_message *message = message_of_link(link);
+        struct worker_message *message = OWNER_OF(link, struct worker_message, message);
         link = link->next;
         if (message->kind == MESSAGE_MOVED) {
-            conn_drop(conn_of(message), w);
+            conn_drop(OWNER_OF(message, struct conn, message), w);
         } else {
-            close(handoff_of(message)->fd);
-            free(handoff_of(message));
+            close(OWNER_OF(message, struct handoff, message)->fd);
+            free(OWNER_OF(message, struct handoff, message));
         }
     }
 }

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/part.h"
+
 static const struct rules tables[PROFILE_COUNT] = {
 #define OWN_RULE(type, name, native, meaning)
     [PROFILE_14] =
@@ -37,13 +39,8 @@ static const char *const names[PROFILE_COUNT] = {
 bool
 rules_profile(const char *name, enum profile *profile)
 {
-    for (unsigned i = 0; i < PROFILE_COUNT; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *profile = (enum profile)i;
-            return true;
-        }
-    }
-    return false;
+    *profile = (enum profile)part_find(names, PROFILE_COUNT, name, strlen(name));
+    return *profile < PROFILE_COUNT;
 }
 
 const char *

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/part.h"
+
 #define SETS (FAIR_TENANTS / FAIR_WAYS)
 
 static_assert(FAIR_TENANTS - 1 <= UINT8_MAX, "a place is a byte");
@@ -19,13 +21,8 @@ const char *const fair_by_names[FAIR_BYS] = {[FAIR_OFF] = "off",
 bool
 fair_by_parse(const char *text, size_t len, enum fair_by *by)
 {
-    for (unsigned i = 0; i < FAIR_BYS; i++) {
-        if (strlen(fair_by_names[i]) == len && memcmp(fair_by_names[i], text, len) == 0) {
-            *by = (enum fair_by)i;
-            return true;
-        }
-    }
-    return false;
+    *by = (enum fair_by)part_find(fair_by_names, FAIR_BYS, text, len);
+    return *by < FAIR_BYS;
 }
 
 /* ---- the table ------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/changes.h"
+#include "base/owner_of.h"
 
 /* The limits in the order in which a request passes them. What waits for a narrow one must
  * not hold tokens of a wider one meanwhile. */
@@ -159,13 +160,6 @@ limiter_sleep_least(const struct limiter *l)
 
 /* ---- the list of those that wait for their address ------------------------------------- */
 
-static struct waitq_node *
-of_node(struct fair_node *node)
-{
-    return (struct waitq_node *)(void *)((char *)node -
-                                         offsetof(struct waitq_node, node));
-}
-
 static unsigned *
 hash_count(struct limiter_worker *d, const struct waitq_node *n)
 {
@@ -218,7 +212,7 @@ peers_pop(struct limiter_worker *d, nsec_t now)
         d->peers_retry = UINT64_MAX;
     }
     while (d->peers_next != &d->peers) {
-        struct waitq_node *n = of_node(d->peers_next);
+        struct waitq_node *n = OWNER_OF(d->peers_next, struct waitq_node, node);
         nsec_t retry_at = now;
         if (peers_take(&d->shared->peers, n->peer, n->cost, now, &retry_at)) {
             peers_remove(d, n);
@@ -433,7 +427,8 @@ static struct waitq_node *
 front(struct limiter_worker *d, unsigned i)
 {
     if (i == 0) {
-        return d->peers_length > 0 ? of_node(d->peers.next) : NULL;
+        return d->peers_length > 0 ? OWNER_OF(d->peers.next, struct waitq_node, node)
+                                   : NULL;
     }
     return waitq_oldest(gate_number(d, i));
 }

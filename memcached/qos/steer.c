@@ -3,6 +3,8 @@
  */
 #include "qos/steer.h"
 
+#include "base/part.h"
+
 #define VOTES_MAX                                                                        \
     64 /* so that a queue that moves is learned anew in so many connections */
 
@@ -14,13 +16,8 @@ static const char *const mode_names[STEER_MODES] = {
 bool
 steer_mode_parse(const char *text, enum steer_mode *mode)
 {
-    for (unsigned i = 0; i < STEER_MODES; i++) {
-        if (strcmp(text, mode_names[i]) == 0) {
-            *mode = (enum steer_mode)i;
-            return true;
-        }
-    }
-    return false;
+    *mode = (enum steer_mode)part_find(mode_names, STEER_MODES, text, strlen(text));
+    return *mode < STEER_MODES;
 }
 
 const char *

@@ -6,19 +6,13 @@
 #include <stddef.h>
 
 #include "base/must.h"
+#include "base/owner_of.h"
 
 void
 waitq_init(struct waitq *g, struct limit *limit, unsigned number)
 {
     *g = (struct waitq){.limit = limit};
     fair_init(&g->waiting, number, 1, WAITQ_DEBT_MOST);
-}
-
-static struct waitq_node *
-of_node(struct fair_node *node)
-{
-    return (struct waitq_node *)(void *)((char *)node -
-                                         offsetof(struct waitq_node, node));
 }
 
 /* ---- slots ---------------------------------------------------------------------------- */
@@ -167,7 +161,7 @@ waitq_pop(struct waitq *g, nsec_t now)
     if (g->slots == 0 || slot_at(g, 0)->due > now) {
         return NULL;
     }
-    struct waitq_node *n = of_node(fair_pop(&g->waiting));
+    struct waitq_node *n = OWNER_OF(fair_pop(&g->waiting), struct waitq_node, node);
     fair_charge(&g->waiting, n->node.place, n->cost);
     g->cost -= n->cost;
     uint32_t paid = drop_slot(g, true);
@@ -186,7 +180,7 @@ waitq_oldest(const struct waitq *g)
         bool is_older = l->length > 0 && (oldest == NULL || n->since < oldest->since);
         oldest = is_older ? n : oldest;
     }
-    return oldest != NULL ? of_node(oldest) : NULL;
+    return oldest != NULL ? OWNER_OF(oldest, struct waitq_node, node) : NULL;
 }
 
 void

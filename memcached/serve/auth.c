@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/fail.h"
 #include "base/num.h"
 #include "serve/auth_sasl.h"
 
@@ -172,9 +173,9 @@ entries_read(struct entries *e, enum auth_kind kind, const char *path, char *err
     *e = (struct entries){.list = NULL};
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        snprintf(err, err_len, "Could not open authfile [%s] for reading, error %s", path,
-                 strerror(errno));
-        return false;
+        return fail_because(err, err_len,
+                            "Could not open authfile [%s] for reading, error %s", path,
+                            strerror(errno));
     }
     enum line_status status = take_lines(e, kind, file);
     bool is_read = ferror(file) == 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
+#include "base/fail.h"
 #include "serve/auth_sasl.h"
 
 bool
@@ -12,8 +13,7 @@ auth_sasl_is_built(void)
 bool
 auth_sasl_init(char *err, size_t err_len)
 {
-    snprintf(err, err_len, "This server is not built with SASL support.");
-    return false;
+    return fail_because(err, err_len, "This server is not built with SASL support.");
 }
 
 void

@@ -295,6 +295,9 @@ answer_mere_look(const struct req *req, const struct env *env, struct chain *out
         *ran = exec_ran(ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT));
     } else {
         *ran = miss(req, env, out, look.status, key);
+        if (out->bytes == 0) {
+            chain_clear(out, &env->chain); /* what a hit that did not hold has reserved */
+        }
     }
     return true;
 }

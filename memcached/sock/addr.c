@@ -100,6 +100,15 @@ addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed)
     return peer;
 }
 
+/* So that a name cannot end a line of a reply, nor what stands before its next blank. */
+static void
+make_word(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
+        *p = *p > ' ' && *p != 0x7f ? *p : '_';
+    }
+}
+
 bool
 addr_describe(const struct peer *peer, int fd, char *dst, size_t dst_len)
 {
@@ -112,6 +121,7 @@ addr_describe(const struct peer *peer, int fd, char *dst, size_t dst_len)
     }
     if (getpeername(fd, (struct sockaddr *)&addr, &len) == 0) {
         addr_format("unix", (struct sockaddr *)&addr, len, dst, dst_len);
+        make_word(dst); /* the client has chosen it */
     } else {
         snprintf(dst, dst_len, "unknown");
     }

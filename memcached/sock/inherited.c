@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/num.h"
 
 #define COUNT_MAX 1024 /* sockets */
@@ -91,8 +92,7 @@ take_sockets(struct inherited *in, unsigned count, const char *names, char *err,
     in->list = calloc(count, sizeof *in->list);
     in->names = names != NULL ? strdup(names) : NULL;
     if (in->list == NULL || (names != NULL && in->names == NULL)) {
-        snprintf(err, err_len, "no memory for %u inherited sockets", count);
-        return false;
+        return fail_because(err, err_len, "no memory for %u inherited sockets", count);
     }
     char *rest = in->names;
     for (in->count = 0; in->count < count; in->count++) {
@@ -104,9 +104,8 @@ take_sockets(struct inherited *in, unsigned count, const char *names, char *err,
             wrong = strerror(errno);
         }
         if (wrong != NULL) {
-            snprintf(err, err_len, "inherited descriptor %d of %u (%s=%u) %s", s->fd,
-                     count, count_variable, count, wrong);
-            return false;
+            return fail_because(err, err_len, "inherited descriptor %d of %u (%s=%u) %s",
+                                s->fd, count, count_variable, count, wrong);
         }
     }
     return true;
@@ -119,11 +118,11 @@ read_number(const char *variable, const char *text, uint32_t most, uint32_t *out
     if (num_u32(text, strlen(text), out) && *out >= 1 && *out <= most) {
         return true;
     }
-    snprintf(err, err_len,
-             "%s must be a number from 1 to %u: \"%s\"; it is set by what starts the "
-             "process with sockets",
-             variable, most, text);
-    return false;
+    return fail_because(
+        err, err_len,
+        "%s must be a number from 1 to %u: \"%s\"; it is set by what starts the "
+        "process with sockets",
+        variable, most, text);
 }
 
 static bool

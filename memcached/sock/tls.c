@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 
 #define READS_PER_CALL 2 /* a client that sends without end does not keep the thread */
@@ -280,15 +281,7 @@ tls_version_name(unsigned min_version)
 static char *
 keep_path(const char *path)
 {
-    char *kept = NULL;
-    if (path == NULL) {
-        return NULL;
-    }
-    char *here = path[0] != '/' ? getcwd(NULL, 0) : NULL;
-    bool is_kept = here != NULL ? asprintf(&kept, "%s/%s", here, path) >= 0
-                                : (kept = strdup(path)) != NULL;
-    free(here);
-    return is_kept ? kept : NULL;
+    return path != NULL ? file_absolute(path) : NULL;
 }
 
 struct tls *

@@ -35,8 +35,8 @@ ask(unsigned client, enum req_class class, nsec_t since, bool is_served)
 {
     struct turn turn = core_inline_turn(&sim.core);
     turn.is_served = is_served;
-    struct facts facts = {
-        .class = class, .keys = 1, .peer = 1000 + client, .since = since};
+    struct facts facts = {.ask = {.class = class, .keys = 1, .peer = 1000 + client},
+                          .since = since};
     return admission_ask(&sim.core, &clients[client].pump.work.ticket, &facts, &turn);
 }
 

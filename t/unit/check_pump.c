@@ -219,6 +219,8 @@ TEST(under_budget_gets_are_alone)
     }
     ck_assert_int_eq(end, PUMP_FLUSH);
     ck_assert_uint_eq(c.pump.out.bytes, strlen("VERSION 1.2.3\r\n"));
+    /* nothing could be sent */
+    ck_assert_int_eq(client_step(&c, &turn), PUMP_FLUSH);
     client_send(&c);
     ck_assert_int_eq(client_step(&c, &turn), PUMP_DONE);
     client_send(&c);
