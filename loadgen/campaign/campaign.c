@@ -152,8 +152,9 @@ settle_shares(struct campaign *c)
 /* How far apart they are says more than the confidence of each. */
 struct spread {
     unsigned runs, invalid;
-    unsigned failed;               /* besides: what they came to is not known */
-    double qps[2], p50[2], p99[2]; /* least, largest */
+    unsigned failed; /* besides: what they came to is not known */
+    double qps[2];   /* least, largest */
+    struct quantile p50[2], p99[2];
 };
 
 static void
@@ -164,23 +165,39 @@ widen(double range[2], double value, bool is_first)
 }
 
 static void
+widen_quantile(struct quantile range[2], struct quantile q, bool is_first)
+{
+    range[0] = is_first || q.ns < range[0].ns ? q : range[0];
+    range[1] = is_first || q.ns > range[1].ns ? q : range[1];
+    range[1].is_bound |= q.is_bound; /* it may be the largest */
+}
+
+static void
 spread_add(struct spread *s, const struct result *r)
 {
     bool is_first = s->runs == 0;
     widen(s->qps, qps_of(r), is_first);
-    widen(s->p50, (double)result_at(r, FROM_INTENDED, .5).ns / 1e3, is_first);
-    widen(s->p99, (double)result_at(r, FROM_INTENDED, .99).ns / 1e3, is_first);
+    widen_quantile(s->p50, result_at(r, r->from, .5), is_first);
+    widen_quantile(s->p99, result_at(r, r->from, .99), is_first);
     s->runs++;
     s->invalid += r->is_valid ? 0 : 1;
 }
 
 static void
+print_range(const char *name, const struct quantile range[2], FILE *out)
+{
+    fprintf(out, ", %s %s%.1f to %s%.1f us", name, range[0].is_bound ? ">" : "",
+            (double)range[0].ns / 1e3, range[1].is_bound ? ">" : "",
+            (double)range[1].ns / 1e3);
+}
+
+static void
 spread_print(const struct spread *s, FILE *out)
 {
-    fprintf(
-        out,
-        "\nRepeats = %u: QPS %.1f to %.1f, p50 %.1f to %.1f us, p99 %.1f to %.1f us\n",
-        s->runs, s->qps[0], s->qps[1], s->p50[0], s->p50[1], s->p99[0], s->p99[1]);
+    fprintf(out, "\nRepeats = %u: QPS %.1f to %.1f", s->runs, s->qps[0], s->qps[1]);
+    print_range("p50", s->p50, out);
+    print_range("p99", s->p99, out);
+    fputc('\n', out);
     if (s->invalid + s->failed > 0) {
         fprintf(out, "INVALID: %u of %u runs\n", s->invalid + s->failed,
                 s->runs + s->failed);

@@ -110,16 +110,29 @@ measure_percentile(const struct view *v, double q, struct search_outcome *out)
     out->high = value_at(v, (ceil(v->all * q + half) + 1) / v->all);
 }
 
+/* The processes that sent at least one request. */
+static unsigned
+senders(const struct result *r)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        count += r->agents[i].offered > 0 ? 1 : 0;
+    }
+    return count > 0 ? count : 1;
+}
+
 /* Of the requests of the window those count that were answered in it: what a server answers
  * later, when nothing more is sent, says nothing about the rate. Those still on their way on
  * the connections are not late. */
 static double
-achieved(const struct result *r, const struct lclass *c, unsigned servers)
+achieved(const struct result *run, const struct result *r, const struct lclass *c,
+         unsigned servers)
 {
     const struct counters *t = &r->total;
     double offered = (double)ctr_get(&t->offered);
     double done = (double)counters_done(t);
-    double on_the_way = (double)(c->threads * c->connections * c->depth) * servers;
+    double connections = (double)c->threads * c->connections * servers * senders(run);
+    double on_the_way = connections * c->depth;
     double good = (double)ctr_get(&t->good);
     return !r->is_open ? 1 : result_ratio(fmin(good, done + on_the_way), offered);
 }
@@ -164,7 +177,7 @@ outcome_of_run(const struct result *r, const struct options *o, const struct goa
         .low = INFINITY,
         .high = INFINITY,
         .qps = result_ratio((double)counters_done(&one->total), one->elapsed_s),
-        .achieved = achieved(one, &o->classes[o->varied], o->servers_len),
+        .achieved = achieved(r, one, &o->classes[o->varied], o->servers_len),
         .errors = error_share(r, o, g),
         .is_valid = client_kept_up(r),
         .seconds = seconds,

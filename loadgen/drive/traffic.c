@@ -50,12 +50,6 @@ traffic_settle(struct traffic *out, const struct traffic *from,
     return wrong;
 }
 
-void
-traffic_release(struct traffic *t)
-{
-    schedule_fini(&t->schedule);
-}
-
 double
 traffic_session_mean(const struct traffic *t)
 {

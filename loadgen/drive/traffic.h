@@ -81,10 +81,9 @@ traffic_churns(const struct traffic *t)
 
 /* The traffic of one run: *out becomes a copy of `from` with its own schedule, and shares the
  * rest with it. With a rate of 0 it is a closed loop, unless the schedule has rates of its own
- * and `is_peak` is false. NULL, or a sentence; traffic_release in any case. */
+ * and `is_peak` is false. NULL, or a sentence; out->schedule is finished in any case. */
 must_check const char *traffic_settle(struct traffic *out, const struct traffic *from,
                                       const struct schedule_run *run, bool is_peak);
-void traffic_release(struct traffic *t);
 
 const char *traffic_mode_name(enum traffic_mode mode);
 

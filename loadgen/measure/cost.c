@@ -3,13 +3,12 @@
  */
 #include "loadgen/measure/cost.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #define TEXT_MAX 128
 
@@ -19,12 +18,7 @@ waited(void)
 {
     char text[TEXT_MAX];
     unsigned long long ran, wait;
-    int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[n > 0 ? n : 0] = '\0';
+    (void)!file_read_line("/proc/thread-self/schedstat", text, sizeof text);
     return sscanf(text, "%llu %llu", &ran, &wait) == 2 ? (double)wait / 1e9 : 0;
 }
 

@@ -84,12 +84,13 @@ struct result_agent {
     double capacity; /* requests a second that it was seen to send; 0: not known */
     double elapsed_s;
     uint64_t offered, achieved;
-    double adherence; /* sent within 1 ms */
-    double busy;      /* of its busiest thread */
-    /* Nanoseconds, from the intended start. */
-    uint64_t p50, p99, lag_p99;
-    double tail_share; /* of all requests answered that are slower than the run's p99 */
-    double share;      /* of all requests answered */
+    double adherence;         /* sent within 1 ms */
+    double busy;              /* of its busiest thread */
+    uint64_t requests;        /* answered or not */
+    struct quantile p50, p99; /* from the intended start; */
+    uint64_t lag_p99;         /* nanoseconds */
+    double tail_share;    /* of all requests slower than the run's p99, or not answered */
+    double share;         /* of all requests */
     uint64_t start_error; /* how late it began */
     uint64_t clock_bound; /* by which the start may be off besides; 0: the leader's own */
     uint64_t intervals;   /* reports on the way */

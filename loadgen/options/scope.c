@@ -3,6 +3,7 @@
  */
 #include "loadgen/options/scope.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,28 +25,37 @@ is_row(const struct opt *row, const char *name)
     return row->name != NULL && strcmp(row->name, name) == 0;
 }
 
-/* What stands before names of files in values, wherever it stands in them; a workload is one
- * that the agent knows by its name, or its text. A trace is named as well, but looked for by the
- * agent in its own directories of traces. */
+/* A law of a file's values, wherever it stands in a text: behind a letter it is part of a name. */
+static bool
+has_file_law(const char *text)
+{
+    static const char *const heads[] = {"file:", "cdf:", "gaps:", "times:"};
+    bool has = false;
+    for (size_t i = 0; i < LEN(heads); i++) {
+        for (const char *at = strstr(text, heads[i]); at != NULL;
+             at = strstr(at + 1, heads[i])) {
+            has = has || at == text || !isalpha((unsigned char)at[-1]);
+        }
+    }
+    return has;
+}
+
+/* A workload is one that the agent knows by its name, or its text. A trace is named as well, but
+ * looked for by the agent in its own directories of traces. */
 static bool
 names_a_file(const struct opt *row, const char *value)
 {
-    static const char *const heads[] = {"file:", "cdf:", "gaps:", "times:", "trace:"};
     bool is_known = value != NULL &&
                     (model_find(value) != NULL || part_after(value, MODEL_TEXT) != NULL);
-    bool does = is_row(row, WORKLOAD) && !is_known;
-    for (size_t i = 0; value != NULL && i < LEN(heads); i++) {
-        does = does || strstr(value, heads[i]) != NULL;
-    }
-    return does;
+    return (is_row(row, WORKLOAD) && !is_known) || (value != NULL && has_file_law(value));
 }
 
 static enum scope
 scope_of_row(const struct opt *row, const char *value)
 {
-    return row->scope == SCOPE_SHARED && names_a_file(row, value)
-               ? SCOPE_FILE
-               : (enum scope)row->scope;
+    return row->scope != SCOPE_LAW    ? (enum scope)row->scope
+           : names_a_file(row, value) ? SCOPE_FILE
+                                      : SCOPE_SHARED;
 }
 
 /* A class cannot be left out, nor can a part of it: the first that does not travel counts. */

@@ -19,6 +19,7 @@ struct options;
 enum scope {
     SCOPE_UNKNOWN, /* none; or a class with an option that is not shared, or is short */
     SCOPE_SHARED,  /* all processes': it travels */
+    SCOPE_LAW,     /* of rows only: likewise, unless the value names a file */
     SCOPE_LEADER,  /* the leader does it, for all, */
     SCOPE_MEASURE, /* unless there are agents that measure, which do it, */
     SCOPE_OBSERVE, /* or observe */

@@ -75,17 +75,17 @@ static const char *const reconnects[] = {
 
 #define ARRIVALS_ROW(c, long_name, text)                                                 \
     {                                                                                    \
-        .letter = c, .name = long_name, SCOPE(SHARED), PARSE(parse_arrivals),            \
+        .letter = c, .name = long_name, SCOPE(LAW), PARSE(parse_arrivals),               \
         OF_CLASS(traffic.arrivals), .arg = "LAW", .help = text                           \
     }
 #define SCHEDULE_ROW(long_name, text)                                                    \
     {                                                                                    \
-        .name = long_name, SCOPE(SHARED), PARSE(parse_schedule),                         \
+        .name = long_name, SCOPE(LAW), PARSE(parse_schedule),                            \
         OF_CLASS(traffic.schedule), .arg = "SHAPE:...", .help = text                     \
     }
 #define LIFETIME_ROW(long_name, text)                                                    \
     {                                                                                    \
-        .name = long_name, SCOPE(SHARED), PARSE(value_dist), OF_CLASS(traffic.lifetime), \
+        .name = long_name, SCOPE(LAW), PARSE(value_dist), OF_CLASS(traffic.lifetime),    \
         .arg = "DIST", .help = text                                                      \
     }
 
@@ -103,12 +103,12 @@ static const struct opt rows[] = {
     SCHEDULE_ROW("qps-function", "the same as --schedule"),
     {.name = "mode", SCOPE(SHARED), CALL(call_mode), .arg = "open|closed|partly",
      .help = "what starts a request: schedule, reply, both (open when there is a rate)"},
-    {.name = "think", SCOPE(SHARED), PARSE(value_seconds), OF_CLASS(traffic.think),
+    {.name = "think", SCOPE(LAW), PARSE(value_seconds), OF_CLASS(traffic.think),
      .arg = "TIME|DIST",
      .help = "seconds from a reply to the next request of that user (0)"},
     {.name = "moderate", SCOPE(SHARED), KIND(FLAG), OF_CLASS(is_moderate),
      .help = "the same as --think=250us"},
-    {.name = "session", SCOPE(SHARED), PARSE(value_dist), OF_CLASS(traffic.session),
+    {.name = "session", SCOPE(LAW), PARSE(value_dist), OF_CLASS(traffic.session),
      .arg = "DIST",
      .help = "requests of a session, which comes by the schedule: --mode=partly"},
     {.name = "late", SCOPE(SHARED), CALL(call_late), .arg = "send|cap:F|drop",

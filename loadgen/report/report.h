@@ -13,7 +13,7 @@
 
 /* The summary; with --verbose mutilate's table and totals and what it does not have; and what
  * was asked for by options of its own. Times are in microseconds. Nothing but the rows of the
- * table may contain the letters "read" (names of classes may). A percentile that falls among
+ * table may contain the letters "read" (names of classes and servers may). A percentile that falls among
  * requests never answered is printed as ">T": it is above T. */
 void report_text(const struct result *r, const struct options *o, FILE *out);
 

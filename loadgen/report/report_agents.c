@@ -29,13 +29,19 @@ print_loss(const struct result_loss *l, FILE *out)
             l->after_s);
 }
 
+static const char *
+above(struct quantile q)
+{
+    return q.is_bound ? ">" : "";
+}
+
 static void
 print_load(const struct result_agent *a, FILE *out)
 {
-    fprintf(out, "offered %.1f/s, achieved %.1f/s, p50 %.1f us, p99 %.1f us, ",
+    fprintf(out, "offered %.1f/s, achieved %.1f/s, p50 %s%.1f us, p99 %s%.1f us, ",
             result_ratio((double)a->offered, a->elapsed_s),
-            result_ratio((double)a->achieved, a->elapsed_s), report_us(a->p50),
-            report_us(a->p99));
+            result_ratio((double)a->achieved, a->elapsed_s), above(a->p50),
+            report_us(a->p50.ns), above(a->p99), report_us(a->p99.ns));
     fprintf(out, "%.0f%% of all above p99, ", 100 * a->tail_share);
     fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%", report_us(a->lag_p99),
             100 * a->adherence, 100 * a->busy);
@@ -106,10 +112,11 @@ report_agents_json(const struct result *r, struct json *j)
             JSON("qps", a->qps), JSON_IF(a->capacity > 0, JSON("capacity", a->capacity)),
             JSON("offered", a->offered), JSON("achieved", a->achieved),
             JSON("seconds", a->elapsed_s), JSON("adherence_1ms", a->adherence),
-            JSON("busy", a->busy), JSON("p50", a->p50), JSON("p99", a->p99),
-            JSON("lag_p99", a->lag_p99), JSON("tail_share", a->tail_share),
-            JSON("start_error", a->start_error), JSON("clock_bound", a->clock_bound),
-            JSON("intervals", a->intervals), JSON("heartbeat_late", a->behind),
+            JSON("busy", a->busy), report_known("p50", a->p50, a->requests > 0),
+            report_known("p99", a->p99, a->requests > 0), JSON("lag_p99", a->lag_p99),
+            JSON("tail_share", a->tail_share), JSON("start_error", a->start_error),
+            JSON("clock_bound", a->clock_bound), JSON("intervals", a->intervals),
+            JSON("heartbeat_late", a->behind),
             JSON_IF(a->observed > 0, JSON("servers", a->observed)),
             JSON_IF(a->observed > 0, JSON("samples", a->samples)));
     }

@@ -56,7 +56,12 @@ print_rows(const struct result *run, unsigned c, const struct options *o, double
                 hist_mean(h) / REPORT_NS_PER_US, hist_stddev(h) / REPORT_NS_PER_US,
                 report_us(hist_min(h)));
         print_quantiles(&rows[verb], table.counters->waits, o, out);
-        fprintf(out, ",%.3f,%.3f,%.0f,%.0f,%ju,%.3f,%s", report_us(hist_max(h)),
+        if (rows[verb].censored > 0) {
+            fputc(',', out);
+        } else {
+            fprintf(out, ",%.3f", report_us(hist_max(h)));
+        }
+        fprintf(out, ",%.3f,%.0f,%.0f,%ju,%.3f,%s",
                 result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds), t.keys,
                 t.misses, (uintmax_t)counters_error_sum(&r->total), t.seconds,
                 r->is_valid ? "true" : "false");

@@ -10,17 +10,6 @@
 #include "loadgen/report/report_parts.h"
 #include "loadgen/report/schema.h"
 
-/* A number where the quantile is known; else it lies among requests never answered, or beyond
- * all. */
-static struct json_member
-known(const char *key, struct quantile q, bool is_known)
-{
-    if (!is_known || q.is_bound) {
-        return JSON_NULL(key);
-    }
-    return JSON(key, q.ns);
-}
-
 static void
 write_percentiles(struct json *j, const struct hist *h, const struct hist *waits,
                   uint64_t censored)
@@ -29,7 +18,7 @@ write_percentiles(struct json *j, const struct hist *h, const struct hist *waits
     json_open(j, "pct", '{');
     for (size_t i = 0; i < SCHEMA_POINTS; i++) {
         q[i] = result_quantile(h, waits, censored, schema_points[i].q);
-        json_put(j, known(schema_points[i].name, q[i], hist_count(h) > 0));
+        json_put(j, report_known(schema_points[i].name, q[i], hist_count(h) > 0));
     }
     json_close(j, '}');
     /* For the nulls above: what is known of them. */
@@ -52,8 +41,8 @@ write_ci(struct json *j, const struct result *r, enum counters_from from)
         struct ci ci = series_ci(r->series, schema_points[i].q);
         struct quantile low = result_at(r, from, ci.low);
         struct quantile high = result_at(r, from, ci.high);
-        json_object_of(j, schema_points[i].name, known("low", low, ci.is_known),
-                       known("high", high, ci.is_known && ci.high < 1),
+        json_object_of(j, schema_points[i].name, report_known("low", low, ci.is_known),
+                       report_known("high", high, ci.is_known && ci.high < 1),
                        JSON("effective", ci.effective),
                        JSON("enough_s", ci.enough * r->elapsed_s));
     }
@@ -396,7 +385,7 @@ write_until(struct json *j, const struct result *r)
     json_open(j, "wanted", '[');
     for (unsigned i = 0; i < u->count; i++) {
         double q = u->wants[i].q;
-        double found = r->series != NULL ? until_width(r->series, q) : INFINITY;
+        double found = report_until_width(r, q);
         json_object_of(j, NULL, JSON("percentile", 100 * q),
                        JSON("width", u->wants[i].width), JSON("found", found));
     }

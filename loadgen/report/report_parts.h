@@ -33,6 +33,14 @@ report_us_at(const struct hist *h, double q)
     return report_us(hist_quantile(h, q));
 }
 
+/* A number where the quantile is known; else it lies among requests never answered, or beyond
+ * all. */
+static inline struct json_member
+report_known(const char *key, struct quantile q, bool is_known)
+{
+    return !is_known || q.is_bound ? JSON_NULL(key) : JSON(key, q.ns);
+}
+
 /* How many percent of b counts are a. */
 static inline double
 report_percent(double a, double b)
@@ -114,8 +122,14 @@ void report_agents_json(const struct result *r, struct json *j);
 void report_sizes_text(const struct counters *t, FILE *out);
 void report_sizes_json(const struct counters *t, struct json *j);
 
-/* Version and settings of the servers, a line each; what has the letters that begin mutilate's
- * table is left to the JSON. A member of the object that j is in, none when they are unknown. */
+/* How wide the interval of a percentile is (until.h), in the class where it is widest. */
+double report_until_width(const struct result *r, double q);
+
+/* "Env NAME = VALUE", of a server "Env SERVER NAME = VALUE"; what has the letters that begin
+ * mutilate's table is left to the JSON. */
+void report_fact(const char *server, const char *name, const char *value, FILE *out);
+/* Version and settings of the servers, a line each. A member of the object that j is in, none
+ * when they are unknown. */
 void report_settings_text(const struct server_settings *s, const char *const *names,
                           FILE *out);
 void report_settings_json(const struct server_settings *s, const char *const *names,

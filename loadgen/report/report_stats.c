@@ -96,14 +96,15 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
 }
 
 /* Bytes that are no text do not reach a terminal. */
-static void
-print_reported(const char *server, const char *name, const char *value, FILE *out)
+void
+report_fact(const char *server, const char *name, const char *value, FILE *out)
 {
-    if (strstr(server, TABLE_LETTERS) != NULL || strstr(name, TABLE_LETTERS) != NULL ||
+    const char *whose = server != NULL ? server : "", *gap = server != NULL ? " " : "";
+    if (strstr(whose, TABLE_LETTERS) != NULL || strstr(name, TABLE_LETTERS) != NULL ||
         strstr(value, TABLE_LETTERS) != NULL) {
         return;
     }
-    fprintf(out, "Env %s ", server);
+    fprintf(out, "Env %s%s", whose, gap);
     const char *const parts[] = {name, " = ", value};
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         for (const char *p = parts[i]; *p != '\0'; p++) {
@@ -119,10 +120,10 @@ report_settings_text(const struct server_settings *s, const char *const *names, 
     for (unsigned i = 0; s != NULL && i < s->servers; i++) {
         const struct server_report *t = &s->reported[i];
         if (t->version != NULL) {
-            print_reported(names[i], "version", t->version, out);
+            report_fact(names[i], "version", t->version, out);
         }
         for (size_t k = 0; k < t->len; k++) {
-            print_reported(names[i], t->settings[k].name, t->settings[k].value, out);
+            report_fact(names[i], t->settings[k].name, t->settings[k].value, out);
         }
     }
 }

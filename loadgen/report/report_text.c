@@ -356,7 +356,18 @@ counts(const struct result *class)
     return !class->is_antagonist && class->series != NULL;
 }
 
-/* The widest interval of all classes is what counts, and each has to have the answers. */
+double
+report_until_width(const struct result *r, double q)
+{
+    double widest = 0;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        const struct result *class = &r->classes[i];
+        widest = counts(class) ? fmax(widest, until_width(class->series, q)) : widest;
+    }
+    return widest;
+}
+
+/* Each class has to have the answers. */
 static void
 print_until(const struct result *r, FILE *out)
 {
@@ -364,12 +375,8 @@ print_until(const struct result *r, FILE *out)
     bool has_answers = true;
     for (unsigned i = 0; u != NULL && i < u->count; i++) {
         char name[REPORT_NAME_MAX];
-        double widest = 0, q = u->wants[i].q, width = u->wants[i].width;
-        for (unsigned c = 0; c < r->classes_len; c++) {
-            widest = counts(&r->classes[c])
-                         ? fmax(widest, until_width(r->classes[c].series, q))
-                         : widest;
-        }
+        double q = u->wants[i].q, width = u->wants[i].width;
+        double widest = report_until_width(r, q);
         report_column_name(q, name);
         fprintf(out, "Until %s within %g%% = %s after %.2f s", name, 100 * width,
                 widest <= width ? "reached" : "not reached", r->elapsed_s);
@@ -388,12 +395,11 @@ print_until(const struct result *r, FILE *out)
     }
 }
 
-/* The letters that end the table are not in the names. */
 static void
 print_env(const struct result *r, const struct options *o, FILE *out)
 {
     for (unsigned i = 0; o->shows_env && r->env != NULL && i < r->env->count; i++) {
-        fprintf(out, "Env %s = %s\n", r->env->facts[i].name, r->env->facts[i].value);
+        report_fact(NULL, r->env->facts[i].name, r->env->facts[i].value, out);
     }
     if (o->shows_env) {
         report_settings_text(r->server_settings, (const char *const *)o->servers, out);

@@ -381,7 +381,7 @@ run_close(struct run **run)
     for (unsigned i = 0; r->classes != NULL && i < r->o->classes_len; i++) {
         trace_feed_close(&r->classes[i].feed);
         workload_close(&r->classes[i].workload);
-        traffic_release(&r->classes[i].traffic);
+        schedule_fini(&r->classes[i].traffic.schedule);
     }
     if (r->has_plan) {
         pin_plan_fini(&r->plan);
@@ -449,7 +449,7 @@ settle_traffic(struct run *r, const struct run_spec *spec, unsigned class)
         run_spec_rate(r->o, spec, class), warmup_s, fmin(r->o->warmup_drain_s, warmup_s),
         run_spec_time(r->o, spec), warmup_s > 0 ? r->o->warmup_qps : 0};
     bool is_peak = spec->rates != NULL && times.rate == 0;
-    traffic_release(&c->traffic);
+    schedule_fini(&c->traffic.schedule);
     const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
     return wrong == NULL ? EXIT_VALID
                          : options_fail(r->conf.err, EXIT_USAGE, "%s", wrong);

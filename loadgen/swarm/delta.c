@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "loadgen/swarm/message.h"
@@ -142,7 +143,7 @@ add_hist(struct counters *sum, const struct frame_field *field, uint64_t *seen,
     }
     *seen |= UINT64_C(1) << number;
     for (unsigned i = 0; i < MOMENTS; i++, at += MOMENT_BYTES) {
-        values[i] = frame_get_u64(field->p + at);
+        values[i] = be_get(field->p + at, FRAME_NUMBER_BYTES);
     }
     struct hist_moments m = {values[0], values[1], values[2], double_of(values[3]),
                              double_of(values[4])};

@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fail.h"
+
 #define BACKLOG 16
 #define PORT_TEXT_MAX 16
 
@@ -21,8 +23,7 @@ endpoint_resolve(struct target *t, const char *text, unsigned port, char *err,
     char standard[PORT_TEXT_MAX], place[TARGET_PLACE_MAX];
     snprintf(standard, sizeof standard, "%u", port);
     if (strlen(text) + PORT_TEXT_MAX >= sizeof t->name) {
-        snprintf(err, err_len, "address too long");
-        return false;
+        return fail_because(err, err_len, "address too long");
     }
     if (!target_resolve_at(t, text, standard, err, err_len)) {
         return false;

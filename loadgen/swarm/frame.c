@@ -13,21 +13,8 @@
 #define SESSION_AT 6
 #define SEQUENCE_AT 14
 #define FIRST_CAP 256
-#define NUMBER_BYTES 8
 #define VARINT_BITS 7
 #define VARINT_MORE 0x80u
-
-uint64_t
-frame_get_u64(const uint8_t *p)
-{
-    return be_get(p, NUMBER_BYTES);
-}
-
-void
-frame_put_u64(uint8_t *p, uint64_t value)
-{
-    be_put(p, value, NUMBER_BYTES);
-}
 
 /* ---- parsing ------------------------------------------------------------------------ */
 
@@ -65,8 +52,8 @@ frame_parse(const uint8_t *p, size_t n, size_t max, size_t mac_len, struct frame
     }
     *f = (struct frame){
         .type = (uint16_t)be_get(p + TYPE_AT, 2),
-        .session = frame_get_u64(p + SESSION_AT),
-        .sequence = frame_get_u64(p + SEQUENCE_AT),
+        .session = be_get(p + SESSION_AT, FRAME_NUMBER_BYTES),
+        .sequence = be_get(p + SEQUENCE_AT, FRAME_NUMBER_BYTES),
         .fields = p + FRAME_HEAD,
         .fields_len = len - FRAME_HEAD - mac_len,
         .whole = p,
@@ -126,10 +113,10 @@ frame_number(const struct frame *f, uint16_t tag, uint64_t min, uint64_t max,
              uint64_t *value)
 {
     struct frame_field field;
-    if (!frame_bytes(f, tag, NUMBER_BYTES, NUMBER_BYTES, &field)) {
+    if (!frame_bytes(f, tag, FRAME_NUMBER_BYTES, FRAME_NUMBER_BYTES, &field)) {
         return false;
     }
-    uint64_t number = frame_get_u64(field.p);
+    uint64_t number = be_get(field.p, FRAME_NUMBER_BYTES);
     if (number < min || number > max) {
         return false;
     }
@@ -141,9 +128,10 @@ bool
 frame_numbers(const struct frame *f, uint16_t tag, size_t n, uint64_t *values)
 {
     struct frame_field field;
-    bool is_there = frame_bytes(f, tag, NUMBER_BYTES * n, NUMBER_BYTES * n, &field);
+    bool is_there =
+        frame_bytes(f, tag, FRAME_NUMBER_BYTES * n, FRAME_NUMBER_BYTES * n, &field);
     for (size_t i = 0; is_there && i < n; i++) {
-        values[i] = frame_get_u64(field.p + NUMBER_BYTES * i);
+        values[i] = be_get(field.p + FRAME_NUMBER_BYTES * i, FRAME_NUMBER_BYTES);
     }
     return is_there;
 }
@@ -216,8 +204,8 @@ frame_begin(struct frame_out *o, uint16_t type, uint64_t session, uint64_t seque
     if (p != NULL) {
         be_put(p, 0, LENGTH_BYTES);
         be_put(p + TYPE_AT, type, 2);
-        frame_put_u64(p + SESSION_AT, session);
-        frame_put_u64(p + SEQUENCE_AT, sequence);
+        be_put(p + SESSION_AT, session, FRAME_NUMBER_BYTES);
+        be_put(p + SEQUENCE_AT, sequence, FRAME_NUMBER_BYTES);
     }
 }
 
@@ -253,8 +241,8 @@ frame_add(struct frame_out *o, const void *p, size_t len)
 void
 frame_add_u64(struct frame_out *o, uint64_t value)
 {
-    uint8_t bytes[NUMBER_BYTES];
-    frame_put_u64(bytes, value);
+    uint8_t bytes[FRAME_NUMBER_BYTES];
+    be_put(bytes, value, FRAME_NUMBER_BYTES);
     frame_add(o, bytes, sizeof bytes);
 }
 

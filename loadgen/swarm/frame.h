@@ -95,8 +95,8 @@ void frame_close(struct frame_out *o, size_t place);
 must_check bool frame_end(struct frame_out *o, size_t mac_len);
 void frame_out_fini(struct frame_out *o);
 
+#define FRAME_NUMBER_BYTES 8 /* of a number (be_get, be_put) */
+
 /* Reads a varint at *at of p[0..n). False at the end, above 64 bits, or written longer than
  * needed. */
 must_check bool frame_varint(const uint8_t *p, size_t n, size_t *at, uint64_t *value);
-uint64_t frame_get_u64(const uint8_t *p);
-void frame_put_u64(uint8_t *p, uint64_t value);

@@ -9,6 +9,8 @@
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
 
+#include "base/be.h"
+
 /* Both hellos as they were on the wire, for the proofs. */
 struct greeting {
     struct chan *chan;
@@ -145,7 +147,7 @@ end(struct greeting *g)
         fail(g, GREET_FAILED, "this build has no authentication");
         return g->status;
     }
-    c->session = frame_get_u64(g->hello[SEAL_AGENT].nonce);
+    c->session = be_get(g->hello[SEAL_AGENT].nonce, FRAME_NUMBER_BYTES);
     c->features = c->side == SEAL_LEADER ? g->hello[SEAL_AGENT].features : c->features;
     c->max = FRAME_MAX;
     return GREET_GOOD;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/must.h"
+#include "base/part.h"
 #include "loadgen/measure/series.h"
 
 static const char *const roles[] = {
@@ -26,13 +27,8 @@ message_role_name(enum message_role role)
 bool
 message_role_parse(enum message_role *role, const char *text)
 {
-    for (unsigned i = 0; i < ROLES; i++) {
-        if (strcmp(text, roles[i]) == 0) {
-            *role = (enum message_role)i;
-            return true;
-        }
-    }
-    return false;
+    *role = (enum message_role)part_find(roles, ROLES, text, strlen(text));
+    return (unsigned)*role < ROLES;
 }
 
 void

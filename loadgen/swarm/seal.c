@@ -9,6 +9,8 @@
 #include <openssl/params.h>
 #include <string.h>
 
+#include "base/be.h"
+
 #define DIGEST "SHA256"
 
 /* Several pieces, each after its length, so that no two lists of pieces look alike. */
@@ -37,7 +39,7 @@ add_pieces(EVP_MAC_CTX *ctx, const struct hashed *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         uint8_t len[8];
-        frame_put_u64(len, pieces[i].len);
+        be_put(len, pieces[i].len, FRAME_NUMBER_BYTES);
         if (EVP_MAC_update(ctx, len, sizeof len) != 1 ||
             EVP_MAC_update(ctx, pieces[i].p, pieces[i].len) != 1) {
             return false;

@@ -3,6 +3,7 @@
  *
  * What of seal.h needs no library: the key's file, random bytes, comparing, forgetting.
  */
+#include "base/fail.h"
 #include "loadgen/swarm/seal.h"
 
 #include <errno.h>
@@ -41,8 +42,8 @@ seal_read_key(struct seal_key *key, const char *path, char *err, size_t err_len)
         return true;
     }
     if (!seal_is_there()) {
-        snprintf(err, err_len, "this build has no OpenSSL, and so no --key-file");
-        return false;
+        return fail_because(err, err_len,
+                            "this build has no OpenSSL, and so no --key-file");
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd == -1 || fstat(fd, &st) != 0) {

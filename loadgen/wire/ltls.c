@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fail.h"
 
 #define WHY_MAX 256
 
@@ -48,21 +49,18 @@ load(SSL_CTX *ctx, const struct ltls_conf *conf, char *err, size_t err_len)
     bool is_good = conf->ca != NULL ? SSL_CTX_load_verify_file(ctx, conf->ca) == 1
                                     : SSL_CTX_set_default_verify_paths(ctx) == 1;
     if (!is_good) {
-        snprintf(err, err_len, "cannot load authorities from %s: %s",
-                 conf->ca != NULL ? conf->ca : "the system's files",
-                 complaint(why, sizeof why));
-        return false;
+        return fail_because(err, err_len, "cannot load authorities from %s: %s",
+                            conf->ca != NULL ? conf->ca : "the system's files",
+                            complaint(why, sizeof why));
     }
     if (conf->cert != NULL && SSL_CTX_use_certificate_chain_file(ctx, conf->cert) != 1) {
-        snprintf(err, err_len, "cannot load the certificate %s: %s", conf->cert,
-                 complaint(why, sizeof why));
-        return false;
+        return fail_because(err, err_len, "cannot load the certificate %s: %s",
+                            conf->cert, complaint(why, sizeof why));
     }
     if (key != NULL && (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||
                         SSL_CTX_check_private_key(ctx) != 1)) {
-        snprintf(err, err_len, "cannot load the key %s: %s", key,
-                 complaint(why, sizeof why));
-        return false;
+        return fail_because(err, err_len, "cannot load the key %s: %s", key,
+                            complaint(why, sizeof why));
     }
     return true;
 }

@@ -96,12 +96,12 @@ match_value(struct reply *r, const struct reply_to *to, const struct client_repl
         } else {
             finish_key(to, i, value);
         }
-        uint64_t len = value->value_len != CODEC_LEN_UNKNOWN
-                           ? value->value_len
-                           : workload_value_len(w, to->keys[i]);
-        r->value_bytes = (r->hits > 0 ? r->value_bytes : 0) + len;
+        r->is_counted = value->value_len == CODEC_LEN_UNKNOWN;
+        r->value_bytes =
+            (r->hits > 0 ? r->value_bytes : 0) + (r->is_counted ? 0 : value->value_len);
         r->hits++;
-        if (op->is_verified && len != workload_value_len(w, to->keys[i])) {
+        if (op->is_verified && !r->is_counted &&
+            value->value_len != workload_value_len(w, to->keys[i])) {
             r->is_wrong = true;
         }
         return true;
@@ -110,8 +110,9 @@ match_value(struct reply *r, const struct reply_to *to, const struct client_repl
 }
 
 static void
-check_data(struct reply *r, const struct reply_to *to, const struct client_reply *data)
+take_data(struct reply *r, const struct reply_to *to, const struct client_reply *data)
 {
+    r->value_bytes += r->is_counted ? data->text_len : 0;
     if (!to->op->is_verified || r->is_wrong) {
         return;
     }
@@ -253,7 +254,7 @@ read_parts(struct reply *r, const struct reply_to *to, const char *buf, size_t l
         *taken +=
             codec_parse(to->codec, &r->parser, &expect, buf + *taken, len - *taken, part);
         if (part->kind == CLIENT_DATA) {
-            check_data(r, to, part);
+            take_data(r, to, part);
         }
     } while (part->kind == CLIENT_DATA ||
              (part->kind == CLIENT_VALUE && match_value(r, to, part)));

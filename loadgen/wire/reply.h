@@ -22,6 +22,7 @@ struct reply {
     unsigned hits;
     uint64_t value_at;    /* bytes of the value seen */
     uint64_t value_bytes; /* of all values; as long as there are hits */
+    bool is_counted;      /* the value's length was not said: by its bytes */
     bool is_wrong;        /* a value was not the key's */
 };
 

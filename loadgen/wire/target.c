@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/num.h"
 #include "base/part.h"
 #include "loadgen/wire/codec.h"
@@ -26,16 +27,11 @@ const char *const transport_names[TRANSPORTS] = {
     [TRANSPORT_TLS] = "tls",
 };
 
-bool
+static bool
 transport_find(const char *name, enum transport *found)
 {
-    for (unsigned i = 0; i < TRANSPORTS; i++) {
-        if (strcmp(name, transport_names[i]) == 0) {
-            *found = (enum transport)i;
-            return true;
-        }
-    }
-    return false;
+    *found = (enum transport)part_find(transport_names, TRANSPORTS, name, strlen(name));
+    return *found < TRANSPORTS;
 }
 
 static bool
@@ -55,34 +51,6 @@ resolve_unix(struct target *t, const char *path, char *err, size_t err_len)
     t->addr_len = sizeof *un;
     t->is_local = true;
     return true;
-}
-
-/* A colon separates the port only where it cannot belong to an IPv6 address. */
-static bool
-split_host(const char *text, char *host, const char **port)
-{
-    const char *end = NULL;
-    const char *start = text;
-    const char *colon = strchr(text, ':');
-    if (text[0] == '[') {
-        end = strchr(text, ']');
-        start = text + 1;
-        if (end == NULL || (end[1] != '\0' && end[1] != ':')) {
-            return false;
-        }
-        if (end[1] == ':') {
-            *port = end + 2;
-        }
-    } else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
-        end = colon;
-        *port = colon + 1;
-    } else {
-        end = text + strlen(text);
-    }
-    size_t len = (size_t)(end - start);
-    memcpy(host, start, len);
-    host[len] = '\0';
-    return len > 0 && (*port)[0] != '\0';
 }
 
 unsigned
@@ -121,7 +89,7 @@ static bool
 resolve_host(struct target *t, const char *text, const char *port, char *err,
              size_t err_len)
 {
-    if (!split_host(text, t->host, &port)) {
+    if (!part_host(text, t->host, sizeof t->host, &port)) {
         snprintf(err, err_len, "\"%s\" is not host[:port]", text);
         t->is_malformed = true;
         return false;
@@ -143,8 +111,8 @@ resolve_host(struct target *t, const char *text, const char *port, char *err,
         rc = getaddrinfo(t->host, port, &hints, &found);
     }
     if (rc != 0) {
-        snprintf(err, err_len, "cannot resolve \"%s\": %s", text, gai_strerror(rc));
-        return false;
+        return fail_because(err, err_len, "cannot resolve \"%s\": %s", text,
+                            gai_strerror(rc));
     }
     memcpy(&t->addr, found->ai_addr, found->ai_addrlen);
     t->addr_len = found->ai_addrlen;

@@ -37,8 +37,6 @@ struct target {
     bool is_malformed; /* the text is no address, whatever names there are */
 };
 
-/* "tcp", "unix", "udp" or "tls"; false for others. */
-must_check bool transport_find(const char *name, enum transport *found);
 extern const char *const transport_names[TRANSPORTS];
 
 /* "host", "host:port", "v6", "[v6]", "[v6]:port" or "unix:PATH", each also behind

@@ -61,12 +61,10 @@ add_word(void *all, const char *word, size_t len)
         !num_double(colon + 1, len - (size_t)(colon - word) - 1, &weight) || weight < 0) {
         return "a mix is VERB:SHARE,VERB:SHARE and so on";
     }
-    size_t name_len = (size_t)(colon - word);
-    for (unsigned i = 0; i < MIX_VERBS; i++) {
-        if (strlen(names[i]) == name_len && memcmp(names[i], word, name_len) == 0) {
-            weights[i] += weight;
-            return NULL;
-        }
+    unsigned i = part_find(names, MIX_VERBS, word, (size_t)(colon - word));
+    if (i < MIX_VERBS) {
+        weights[i] += weight;
+        return NULL;
     }
     return "the mix has get, gets, set, add, cas, delete, touch, incr, insert, scan, rmw";
 }

@@ -6,6 +6,7 @@
  */
 #include "loadgen/campaign/outcome.h"
 
+#include "base/alloc.h"
 #include "check_main.h"
 
 enum { SMALL, FLOOD, CLASSES };
@@ -122,6 +123,35 @@ TEST(test_reads_without_answer)
     }
     ck_assert_double_eq_tol(outcome().value, (double)latency[SMALL],
                             (double)latency[SMALL] / 100);
+}
+
+/* Each process that sent has as many connections, on which requests may be on their way. */
+static const struct {
+    const char *what;
+    unsigned processes, silent;
+    double achieved;
+} swarms[] = {{"one alone", 0, 0, 0.98},
+              {"a leader", 1, 0, 0.98},
+              {"three", 3, 0, 1},
+              {"three, one of which sends", 3, 2, 0.98}};
+
+TEST_ROWS(test_on_their_way, swarms, row->what)
+{
+    make("p99:1ms", "errors:off", idle);
+    struct result *small = &result.classes[SMALL];
+    const struct lclass *c = &options.classes[SMALL];
+    unsigned each = c->threads * c->connections * c->depth;
+    small->is_open = true;
+    counters_good(&small->total, COUNTERS_READ, latency[SMALL], latency[SMALL],
+                  100 * each - 100); /* behind those of make() */
+    ctr_add(&small->total.offered, 100 * each);
+    ctr_add(&small->total.done[COUNTERS_READ], 97 * each);
+    result.agents_len = row->processes;
+    result.agents = alloc_zeroed(row->processes + 1, sizeof *result.agents);
+    for (unsigned i = row->silent; i < row->processes; i++) {
+        result.agents[i].offered = 1;
+    }
+    ck_assert_double_eq_tol(outcome().achieved, row->achieved, 1e-9);
 }
 
 TEST_ROWS(test_latencies, goals, row->goal)

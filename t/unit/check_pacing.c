@@ -202,7 +202,7 @@ TEST_LOOP(test_settle, 8)
     ck_assert_int_eq(t.mode, rows[_i].becomes);
     ck_assert_double_eq_tol(t.rate, rows[_i].mean, 1e-9);
     ck_assert_int_eq(schedule_varies(&t.schedule), rows[_i].varies);
-    traffic_release(&t);
+    schedule_fini(&t.schedule);
 }
 
 TEST(test_sessions)

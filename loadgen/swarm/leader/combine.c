@@ -154,25 +154,30 @@ describe_load(struct result_agent *a, const struct combine_parts *p, unsigned in
     struct counters *counters[OPTIONS_CLASSES_MAX];
     struct hist *all = counters_hist(COUNTERS_SUB_BITS);
     struct hist *lag = counters_hist(COUNTERS_SUB_BITS);
+    struct hist *waits = counters_hist(COUNTERS_SUB_BITS);
     unsigned count = counters_of(p, index, counters);
-    uint64_t kept = 0;
+    uint64_t kept = 0, censored = 0;
     for (unsigned i = 0; i < count; i++) {
         struct counters *t = counters[i];
         a->qps += (double)p->members->all[index].rates[i];
         a->offered += ctr_get(&t->offered);
         a->achieved += ctr_get(&t->good);
         kept += ctr_get(&t->within[WITHIN_1MS]);
+        censored += result_censored(t);
         hist_merge(lag, t->lag);
+        hist_merge(waits, t->waits);
         for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
             hist_merge(all, t->latency[FROM_INTENDED][verb]);
         }
     }
     a->adherence = result_ratio((double)kept, (double)a->offered);
-    a->p50 = hist_quantile(all, .5);
-    a->p99 = hist_quantile(all, .99);
+    a->requests = hist_count(all) + censored;
+    a->p50 = result_quantile(all, waits, censored, .5);
+    a->p99 = result_quantile(all, waits, censored, .99);
     a->lag_p99 = hist_quantile(lag, .99);
     hist_destroy(&all);
     hist_destroy(&lag);
+    hist_destroy(&waits);
 }
 
 static void
@@ -224,12 +229,13 @@ make_agents(struct result *r, const struct combine_parts *p)
     }
 }
 
-/* Slower than that, from the intended start, among what these have counted. */
+/* Slower than that, from the intended start, or never answered, among what these have counted. */
 static uint64_t
 count_above(struct counters *const *counters, unsigned count, uint64_t limit)
 {
     uint64_t above = 0;
     for (unsigned i = 0; i < count; i++) {
+        above += result_censored(counters[i]);
         for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
             above += hist_above(counters[i]->latency[FROM_INTENDED][verb], limit);
         }
@@ -242,7 +248,7 @@ static void
 share_tail(struct result *r, const struct combine_parts *p)
 {
     struct counters *counters[OPTIONS_CLASSES_MAX];
-    uint64_t limit = hist_quantile(r->all[FROM_INTENDED], .99), above = 0, good = 0;
+    uint64_t limit = result_at(r, FROM_INTENDED, .99).ns, above = 0, all = 0;
     unsigned at = 0;
     for (unsigned i = 0; i < p->members->count; i++) {
         if (!is_reported(p, i)) {
@@ -250,14 +256,13 @@ share_tail(struct result *r, const struct combine_parts *p)
         }
         unsigned classes = counters_of(p, i, counters);
         r->agents[at].tail_share = (double)count_above(counters, classes, limit);
-        r->agents[at].share = (double)r->agents[at].achieved;
         above += (uint64_t)r->agents[at].tail_share;
-        good += r->agents[at].achieved;
+        all += r->agents[at].requests;
         at++;
     }
     for (unsigned i = 0; i < at; i++) {
         r->agents[i].tail_share = result_ratio(r->agents[i].tail_share, (double)above);
-        r->agents[i].share = result_ratio(r->agents[i].share, (double)good);
+        r->agents[i].share = result_ratio((double)r->agents[i].requests, (double)all);
     }
 }
 

@@ -277,7 +277,7 @@ order_start(struct leader *l, const struct run_spec *spec)
     start_ledger(l);
     k->wants_start = true;
     k->wants_stop = false; /* it was asked of the attempt before */
-    members_wake(k);
+    mbox_wake(&k->wake);
 }
 
 /* With the mutex held. */
@@ -285,7 +285,7 @@ static void
 stop_agents(struct leader *l)
 {
     l->members.wants_stop = true;
-    members_wake(&l->members);
+    mbox_wake(&l->members.wake);
 }
 
 /* Without a load of its own the leader is the one that looks at the servers. */

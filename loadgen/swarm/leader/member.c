@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "base/alloc.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
@@ -355,13 +356,14 @@ take_costs(struct member *k, const struct frame *f, nsec_t longest)
     k->costs = alloc_zeroed(k->threads, sizeof *k->costs); /* an observer has none */
     bool is_good = true;
     for (size_t at = 0; at < field.len; at += 8) {
-        is_good = is_good && frame_get_u64(field.p + at) <= longest;
+        is_good = is_good && be_get(field.p + at, FRAME_NUMBER_BYTES) <= longest;
     }
     for (unsigned i = 0; i < k->threads; i++) {
         const uint8_t *p = field.p + (size_t)i * COST_BYTES;
-        k->costs[i] = (struct cost){
-            (double)frame_get_u64(p) / 1e9, (double)frame_get_u64(p + 8) / 1e9,
-            (double)frame_get_u64(p + 16) / 1e9, (double)frame_get_u64(p + 24) / 1e9};
+        k->costs[i] = (struct cost){(double)be_get(p, FRAME_NUMBER_BYTES) / 1e9,
+                                    (double)be_get(p + 8, FRAME_NUMBER_BYTES) / 1e9,
+                                    (double)be_get(p + 16, FRAME_NUMBER_BYTES) / 1e9,
+                                    (double)be_get(p + 24, FRAME_NUMBER_BYTES) / 1e9};
     }
     return is_good;
 }

@@ -122,12 +122,6 @@ members_start(struct members *l)
 }
 
 void
-members_wake(struct members *l)
-{
-    mbox_wake(&l->wake);
-}
-
-void
 members_wait(struct members *l)
 {
     (void)clock_cond_wait(&l->changed, &l->mutex, clock_now() + WAIT_MS * NSEC_PER_MSEC);
@@ -219,7 +213,7 @@ members_close(struct members *l)
         PTHREAD_OK(pthread_mutex_lock(&l->mutex));
         l->wants_end = true;
         PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
-        members_wake(l);
+        mbox_wake(&l->wake);
         PTHREAD_OK(pthread_join(l->thread, NULL));
     }
     for (unsigned i = 0; i < l->count; i++) {

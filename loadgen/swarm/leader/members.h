@@ -149,7 +149,7 @@ struct members {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* any of them state */
     pthread_t thread;
-    struct mbox wake;
+    struct mbox wake; /* of the thread, when something is asked for */
     bool is_started, wants_end, wants_stop;
     bool wants_start; /* sends the run to those that are ready */
     nsec_t stamped_at;
@@ -160,8 +160,6 @@ struct members {
 must_check enum exit_status members_open(struct members *l, const struct options *o,
                                          unsigned load_classes);
 must_check enum exit_status members_start(struct members *l);
-/* Tells the thread that something was asked for. */
-void members_wake(struct members *l);
 /* Waits, with the mutex held, at most for a moment. */
 void members_wait(struct members *l);
 /* Those that were lost in the last run are no part of the next one: which is to tell of them as
