@@ -49,12 +49,12 @@ work of each beside a walker through the L3 cache: each insensitive one must kee
 must not; friendly ones are recorded. Five antagonists of stress-ng and the stages traced by bpftrace are
 measured where these programs are installed (`scripts/deps --lab`); `scripts/lab run` says so where they are not.
 
-doc/lab/host.jsonl has four rounds of all points, of different days and virtual machines of the same kind. A ratio is the
+doc/lab/host.jsonl has five rounds of all points, of different days and virtual machines of the same kind. A ratio is the
 median of those of each round, as the speed differs from day to day, and rates are parts of the peak of their round (in the
 second one of the first one's; what was INVALID in the first was measured again on the second day). From the third round on
 the kernel's context switches and preemptions are counted, and what a batch job does alone is measured beside each
 point. Where one round alone gives another verdict, the table says so. The rule for a client short of CPU was made after
-the first round was seen: without it *D Fig 5, 6*, *E Table 2* and *E Fig 6, 9* are INVALID. `scripts/lab run --rounds 5
+the first round was seen: without it *D Fig 5, 6*, *E Table 2* and *E Fig 6, 9* are INVALID. `scripts/lab run --rounds 6
 --seconds 3 --add-to doc/lab/host.jsonl` adds a round on a machine of that kind.
 """
 

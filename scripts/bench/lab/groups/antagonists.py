@@ -149,7 +149,7 @@ ROWS = [
     Row("E Fig 2", "L3 walker against load", "no effect at 30 %, the knee moves", f"p95 < {SAME}x alone at 30 % of the peak, the "
         "rate within the goal falls", knee, knee_plots, ("cpus",),
         "The walker on the other CPU takes little from what runs beside it: *D Table 5*. The QoS rate was 14 % higher beside it in the "
-        "first round, 8 and 32 % lower in the others; runs of the same point differ by half of that."),
+        "first round, 4 to 32 % lower in the others; runs of the same point differ by half of that."),
     Row("D Table 4", "L3, memory, network", "L3 -34/-43/-55, memory -13, network 0",
         "the larger L3 antagonist costs more, memory something, the network little", multi, needs=("cpus", "client")),
 ]

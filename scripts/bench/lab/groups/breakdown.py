@@ -121,12 +121,14 @@ ROWS = [
     Row("D Table 2, E Table 1", "breakdown of latency", "queueing 5.8 of 5.87 ms; a context switch costs nothing",
         f"loaded: queueing >= {QUEUE:.0%}, other stages < {GROWS}x unloaded; beside a spinner <= {SWITCH}x that on CPUs "
         "that sleep (served at real-time priority)", breakdown, plots, ("cpus", "root"),
-        "The walker on the other CPU takes little from what runs beside it: *D Table 5*. Beside it the queue was 0.85, 0.80 and "
-        "1.09 times as long, and the rate 1.11, 1.19 and 0.90 times as high; runs of one point differ by as much."),
+        "The walker on the other CPU takes little from what runs beside it: *D Table 5*. Beside it the queue was 0.85, 0.80, "
+        "1.09, 1.05 and 1.05 times as long, and the rate 1.11, 1.19, 0.90, 0.96 and 0.94 times as high; runs of one point differ by as "
+        "much."),
     Row("004 decomposition", "breakdown at two loads", "at 10 and 90 % of the load",
         f"queueing >= {AT_90:.0%} at 90 %", at_loads, needs=("cpus",),
         why="The second round has the rates of the first one, which are parts of its peak. The machine was faster then: 61,864 "
-        "requests/s were 82 % of 75,110, and queueing was 50 %. In the others it was 97 and 81 %."),
+        "requests/s were 82 % of 75,110, and queueing was 50 %. In the first and third it was 97 and 81 %; in the fourth and fifth "
+        "no run at 90 % was valid."),
     Row("E Table 1, traced", "breakdown by the kernel", "stages by the kernel's tracepoints",
         f"medians of the stages, traced and by `stats latency`: within {AGREE - 1:.0%} or {AGREE_US} us", agreement,
         needs=("cpus", "root", "bpftrace")),

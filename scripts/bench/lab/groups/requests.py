@@ -132,9 +132,10 @@ ROWS = [
         f"UDP no less than TCP with 1 to 16 outstanding, {UDP}x with 4", datagrams, datagrams_plots, ("cpus",),
         "Over loopback a request takes two packets with either, by the kernel's counters (TcpOutSegs, UdpOutDatagrams): "
         "acknowledgements go with the data, and no packet makes an interrupt. What is left is the kernel's work. With 4 outstanding "
-        "the server's CPU is the limit, and a request takes 5.0 to 5.2 us of it with TCP, 4.3 to 4.7 with UDP. With 2 wake-ups decide: "
-        "UDP did as much as TCP in the first round, 23 and 46 % less in the others. In the third the kernel counts 1.7 context switches "
-        "a request with UDP and 0.1 with TCP, so that server and client slept between two requests with the one and not with the other."),
+        "the server's CPU is the limit, and a request takes 5.0 to 5.2 us of it with TCP, 4.2 to 4.7 with UDP (6.8 and 5.8 in the fifth round). With 2 wake-ups decide: "
+        "UDP did as much as TCP in the first round, 15 to 46 % less in the others. From the third on the kernel counts 1.3 to 1.7 context "
+        "switches a request with UDP and 0.1 to 0.5 with TCP, so that server and client slept between two requests with the one and "
+        "seldom with the other."),
     Row("004 sizes", "values and items", "throughput by size of values and number of items",
         "the rate falls and the bytes rise with the size; with 1M items at least half of the rate with 10,000",
         sizes, sizes_plots, ("cpus",)),

@@ -128,17 +128,17 @@ ROWS = [
         "a request from the other CPU, and with one CPU none; and one in ten requests takes its CPU from the server for the "
         "client, which with a CPU for each is one in three thousand. The thread that has to share the client's CPU makes the "
         "difference: one server thread with a CPU of its own has as high a rate as two. Runs of one point differ by up to a third "
-        "(83,000 and 63,000 with 3 threads), so that in each round alone the peak was not flat."),
+        "(83,000 and 63,000 with 3 threads), so that in three of five rounds the peak was not flat."),
     Row("SF Fig 2, 3", "threads, versions", "throughput grows with threads, the newer version does more",
         "this server does no less than Debian's with 1 and 2 threads", versions, versions_plots,
         ("cpus", "memcached")),
     Row("D Table 1", "layouts", "18 layouts; time-shared and unpinned far below in QoS",
         "2 threads on 1 CPU lose more QoS than peak (the planner's sets are tested in t/50-pin.t)",
         timesharing, needs=("cpus",), why="It has two states. A thread that has slept goes before one that has not, so that two "
-        "share a CPU well as long as both sleep now and then: then their QoS rate was 101 and 140 % of that of one thread, which also "
+        "share a CPU well as long as both sleep now and then: then their QoS rate was 85 to 140 % of that of one thread, which also "
         "says by how much the machine's speed differs within a round. When both want all of it they take turns of a slice: "
-        "at the peak p95 was 4.2 ms in the first and the third round, with a preemption each 4 ms by the kernel's count, and 0.3 ms in "
-        "the second; with one thread it was 0.5 in all. In the third round the search met only that state, "
+        "at the peak p95 was 0.3 ms in the second round and 4.2 in the others, with a preemption each 4 ms by the kernel's count; "
+        "with one thread it was 0.5 in all. In the third round the search met only that state, "
         "and found no rate that keeps p95."),
     Row("003 Fig 3-5", "threads, latency and CPU", "best at the number of cores; 450K",
         "p99 is lowest with as many threads as CPUs, the kernel's share grows beyond", latency,
