@@ -11,7 +11,6 @@
 
 #include "base/fail.h"
 #include "mcqos/layout.h"
-#include "place/topo.h"
 
 #define NAME "memcached-layout"
 

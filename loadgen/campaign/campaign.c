@@ -167,9 +167,10 @@ widen(double range[2], double value, bool is_first)
 static void
 widen_quantile(struct quantile range[2], struct quantile q, bool is_first)
 {
+    bool may_be_above = q.is_bound || (!is_first && range[1].is_bound);
     range[0] = is_first || q.ns < range[0].ns ? q : range[0];
     range[1] = is_first || q.ns > range[1].ns ? q : range[1];
-    range[1].is_bound |= q.is_bound; /* it may be the largest */
+    range[1].is_bound = may_be_above;
 }
 
 static void

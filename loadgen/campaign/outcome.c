@@ -4,6 +4,7 @@
 #include "loadgen/campaign/outcome.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "loadgen/measure/series.h"
 
@@ -110,13 +111,14 @@ measure_percentile(const struct view *v, double q, struct search_outcome *out)
     out->high = value_at(v, (ceil(v->all * q + half) + 1) / v->all);
 }
 
-/* The processes that sent at least one request. */
+/* The processes that sent at least one request of the load; those that measure send another class. */
 static unsigned
 senders(const struct result *r)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < r->agents_len; i++) {
-        count += r->agents[i].offered > 0 ? 1 : 0;
+        const struct result_agent *a = &r->agents[i];
+        count += a->offered > 0 && strcmp(a->role, "load") == 0 ? 1 : 0;
     }
     return count > 0 ? count : 1;
 }

@@ -87,7 +87,7 @@ struct result_agent {
     double adherence;         /* sent within 1 ms */
     double busy;              /* of its busiest thread */
     uint64_t requests;        /* answered or not */
-    struct quantile p50, p99; /* from the intended start; */
+    struct quantile p50, p99; /* from the intended start */
     uint64_t lag_p99;         /* nanoseconds */
     double tail_share;    /* of all requests slower than the run's p99, or not answered */
     double share;         /* of all requests */

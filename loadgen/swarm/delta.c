@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/be.h"
 #include "base/alloc.h"
+#include "base/be.h"
 #include "base/rng.h"
 #include "loadgen/swarm/message.h"
 

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
-
-#include "base/be.h"
 
 /* Both hellos as they were on the wire, for the proofs. */
 struct greeting {

@@ -3,7 +3,6 @@
  *
  * What of seal.h needs no library: the key's file, random bytes, comparing, forgetting.
  */
-#include "base/fail.h"
 #include "loadgen/swarm/seal.h"
 
 #include <errno.h>
@@ -13,6 +12,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/fail.h"
 
 static bool
 read_all(int fd, struct seal_key *key)

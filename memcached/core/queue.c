@@ -4,7 +4,6 @@
 #include "core/queue.h"
 
 #include <limits.h>
-#include <stddef.h>
 
 #include "base/owner_of.h"
 #include "base/probe.h"

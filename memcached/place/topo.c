@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/fail.h"
 #include "base/num.h"

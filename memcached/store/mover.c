@@ -439,7 +439,7 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
             .age = c.age,
             .keeps_most = shares_keep_most(s, id) || !can_give(s, &c),
             .host = c.host,
-            .best = slab_best_class(&s->slab, id, mean_of(&c)),
+            .best = can_give(s, &c) ? slab_best_class(&s->slab, id, mean_of(&c)) : id,
             .is_wanted = c.is_wanted};
     }
 }

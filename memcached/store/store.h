@@ -194,7 +194,7 @@ struct store_event {
     uint32_t value_len;       /* EVICTION */
     uint8_t class_id;         /* EVICTION, CRAWL; PAGE_MOVE: source */
     uint8_t to_class;         /* PAGE_MOVE: destination, 0 the pool */
-    bool has_failed;          /* PAGE_MOVE: it could not be begun */
+    bool has_failed;          /* PAGE_MOVE: not begun, or the class keeps the page */
     enum store_list list;     /* CRAWL */
     struct store_crawl crawl; /* CRAWL */
 };

@@ -128,12 +128,13 @@ TEST(test_reads_without_answer)
 /* Each process that sent has as many connections, on which requests may be on their way. */
 static const struct {
     const char *what;
-    unsigned processes, silent;
+    unsigned processes, silent, measuring; /* the latter are the first */
     double achieved;
-} swarms[] = {{"one alone", 0, 0, 0.98},
-              {"a leader", 1, 0, 0.98},
-              {"three", 3, 0, 1},
-              {"three, one of which sends", 3, 2, 0.98}};
+} swarms[] = {{"one alone", 0, 0, 0, 0.98},
+              {"a leader", 1, 0, 0, 0.98},
+              {"three", 3, 0, 0, 1},
+              {"three, one of which sends", 3, 2, 0, 0.98},
+              {"three, one of which sends the load", 3, 0, 2, 0.98}};
 
 TEST_ROWS(test_on_their_way, swarms, row->what)
 {
@@ -148,8 +149,9 @@ TEST_ROWS(test_on_their_way, swarms, row->what)
     ctr_add(&small->total.done[COUNTERS_READ], 97 * each);
     result.agents_len = row->processes;
     result.agents = alloc_zeroed(row->processes + 1, sizeof *result.agents);
-    for (unsigned i = row->silent; i < row->processes; i++) {
-        result.agents[i].offered = 1;
+    for (unsigned i = 0; i < row->processes; i++) {
+        result.agents[i].offered = i >= row->silent;
+        result.agents[i].role = i < row->measuring ? "measure" : "load";
     }
     ck_assert_double_eq_tol(outcome().achieved, row->achieved, 1e-9);
 }

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/be.h"
 #include "base/alloc.h"
+#include "base/be.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
 
