@@ -38,7 +38,10 @@ report_us_at(const struct hist *h, double q)
 static inline struct json_member
 report_known(const char *key, struct quantile q, bool is_known)
 {
-    return !is_known || q.is_bound ? JSON_NULL(key) : JSON(key, q.ns);
+    if (!is_known || q.is_bound) {
+        return JSON_NULL(key);
+    }
+    return JSON(key, q.ns);
 }
 
 /* How many percent of b counts are a. */
