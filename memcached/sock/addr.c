@@ -100,7 +100,7 @@ addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed)
     return peer;
 }
 
-/* So that a name cannot end a line of a reply, nor what stands before its next blank. */
+/* No byte of it ends a word or a line of a reply (stats conns, the live log). */
 static void
 make_word(char *text)
 {
