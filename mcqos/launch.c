@@ -18,7 +18,9 @@
 #define LINE_MAX_BYTES 1024
 #define EXIT_NOT_STARTED 127
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+/* A server that has changed its user is not told by the kernel that this process has ended: so this one
+ * does not end before them, SIGPIPE included. */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD};
 
 struct process {
     pid_t pid; /* 0: it has ended, or never began */

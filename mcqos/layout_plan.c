@@ -156,6 +156,18 @@ divide(struct layout *l, const struct shares *shares, char *why)
     return true;
 }
 
+/* With the tags behind it. */
+static bool
+is_one_address(const char *listen)
+{
+    size_t len = strcspn(listen, ";");
+    const char *colon = memchr(listen, ':', len);
+    bool is_v6 =
+        colon != NULL && memchr(colon + 1, ':', len - (size_t)(colon + 1 - listen));
+    bool is_bracketed = listen[0] == '[' && len > 0 && listen[len - 1] == ']';
+    return memchr(listen, ',', len) == NULL && (colon == NULL || is_v6 || is_bracketed);
+}
+
 bool
 layout_plan(struct layout *layout, const struct options *o, bool is_run,
             char why[LAYOUT_WHY_MAX])
@@ -168,6 +180,12 @@ layout_plan(struct layout *layout, const struct options *o, bool is_run,
             why, LAYOUT_WHY_MAX,
             "--share=%s: shares are 1 to %d numbers from 1 to %d, with commas",
             o->layout.share, SHARES_MAX, SHARE_MOST);
+    }
+    if (!is_one_address(o->layout.listen)) {
+        return fail_because(why, LAYOUT_WHY_MAX,
+                            "--listen=%s: it is one address without a port, such as "
+                            "192.0.2.1 or [::1], as clients call it",
+                            o->layout.listen);
     }
     bool is_planned = plan_shape(o, layout->shape, &plan, why);
     if (is_planned) {

@@ -175,14 +175,15 @@ fill(struct link *l)
         ssize_t n = recv(l->fd, l->buf + l->len, sizeof l->buf - l->len, 0);
         if (n > 0) {
             l->len += (size_t)n;
+            l->has_answered = true;
             return true;
         }
         if (n == 0) {
-            return fail(
-                l,
-                "%s closed the connection before the end of its answer (a port for "
-                "TLS? ask on one without, such as -l notls:127.0.0.1:11212)",
-                l->server);
+            return fail(l, "%s closed the connection before the end of its answer%s",
+                        l->server,
+                        l->has_answered ? ""
+                                        : " (a port for TLS? ask on one without, such as "
+                                          "-l notls:127.0.0.1:11212)");
         }
         if (errno != EAGAIN && errno != EINTR) {
             return fail(l, "%s does not answer: %s", l->server, strerror(errno));
@@ -318,6 +319,7 @@ link_open(struct link *l, const struct options *o)
     l->server = o->server;
     l->timeout = clock_seconds(o->timeout);
     l->deadline = clock_now() + l->timeout;
+    l->has_answered = false;
     l->len = l->at = 0;
     l->why[0] = '\0';
     bool is_open = strchr(o->server, '/') != NULL ? open_path(l, o->server)

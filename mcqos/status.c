@@ -60,6 +60,8 @@ status_run(const struct options *o, struct link *l)
     enum outcome outcome = has_interval ? view_sample(&before, l) : DONE;
     if (outcome == DONE && has_interval) {
         wait_seconds(o->interval);
+        link_close(l); /* the server may have closed it since (idle_timeout) */
+        outcome = link_open(l, o);
     }
     if (outcome == DONE) {
         outcome = view_sample(&now, l);

@@ -44,13 +44,23 @@ compare(const void *a, const void *b, void *order_)
     return more > 0 ? 1 : more < 0 ? -1 : (int)x->number - (int)y->number;
 }
 
-/* A new sample, on a new connection where the old one was lost. */
+static bool
+ask(struct top *t, struct facts *next)
+{
+    struct link *l = t->link;
+    facts_fini(next);
+    return (l->fd >= 0 || link_open(l, t->o) == DONE) && view_sample(next, l) == DONE;
+}
+
+/* A new sample, on a new connection where the old one was lost: the server may have closed it since the
+ * last one (idle_timeout), which is no reason to wait for another. */
 static void
 take_sample(struct top *t)
 {
     struct facts next = {0};
     struct link *l = t->link;
-    if ((l->fd >= 0 || link_open(l, t->o) == DONE) && view_sample(&next, l) == DONE) {
+    bool was_open = l->fd >= 0;
+    if (ask(t, &next) || (was_open && l->fd < 0 && ask(t, &next))) {
         facts_fini(&t->before);
         t->before = t->now;
         t->now = next;
@@ -74,10 +84,12 @@ write_page(struct top *t, FILE *out)
         qsort_r(v.workers.rows, v.workers.count, sizeof v.workers.rows[0], compare,
                 (void *)&orders[t->order]);
         view_summary(&v, t->o->server, out);
-        fputc('\n', out);
-        view_print(&v, &v.classes, true, out);
-        fputc('\n', out);
-        view_print(&v, &v.workers, true, out);
+        if (view_has_qos(&v)) {
+            fputc('\n', out);
+            view_print(&v, &v.classes, true, out);
+            fputc('\n', out);
+            view_print(&v, &v.workers, true, out);
+        }
         view_fini(&v);
     }
 }
@@ -137,18 +149,34 @@ obey(struct top *t, int key)
 static void
 loop(struct top *t)
 {
-    nsec_t due = 0;
+    nsec_t last = 0; /* sample */
     while (!t->is_over) {
-        nsec_t now = clock_now();
+        nsec_t now = clock_now(), due = last + clock_seconds(t->interval);
         if (!t->is_paused && now >= due) {
             take_sample(t);
-            now = clock_now();
-            due = now + clock_seconds(t->interval);
+            last = now = clock_now();
+            due = last + clock_seconds(t->interval);
         }
         draw(t);
         timeout(t->is_paused || due <= now ? -1 : (int)((due - now) / NSEC_PER_MSEC) + 1);
         obey(t, getch());
     }
+}
+
+/* NULL: there is none, or one such as "dumb", that cannot move its cursor. */
+static SCREEN *
+open_screen(void)
+{
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    const char *move = screen != NULL ? tigetstr("cup") : NULL;
+    if (move != NULL && move != (char *)-1) {
+        return screen;
+    }
+    if (screen != NULL) {
+        endwin();
+        delscreen(screen);
+    }
+    return NULL;
 }
 
 enum outcome
@@ -160,7 +188,7 @@ top_run(const struct options *o, struct link *l)
     if (outcome != DONE) {
         return outcome;
     }
-    SCREEN *screen = has_terminal ? newterm(NULL, stdout, stdin) : NULL;
+    SCREEN *screen = has_terminal ? open_screen() : NULL;
     if (screen == NULL) {
         return link_explain(l, USAGE,
                             "top needs a terminal that it knows (TERM); without one see "

@@ -62,7 +62,7 @@ view_rate(const struct view *v, const char *format, ...)
     if (v->before != NULL) {
         grown -= facts_number(v->before, "%s", name);
     }
-    return grown < 0 ? 0 : grown / v->seconds; /* less: the server was started again */
+    return grown < 0 ? 0 : grown / v->seconds; /* less: "stats reset" */
 }
 
 /* ---- tables --------------------------------------------------------------------------- */
@@ -194,10 +194,22 @@ view_has_qos(const struct view *v)
     return facts_text(v->now, "server_version") != NULL;
 }
 
+/* What it counts has begun anew where it was started again between the two; in a container it has the
+ * same number then. */
+static bool
+is_same_process(const struct facts *before, const struct facts *now)
+{
+    return facts_number(before, "pid") == facts_number(now, "pid") &&
+           facts_number(before, "uptime") <= facts_number(now, "uptime");
+}
+
 void
 view_init(struct view *v, const struct facts *before, const struct facts *now)
 {
     double uptime = facts_number(now, "uptime"), workers = facts_number(now, "threads");
+    if (before != NULL && !is_same_process(before, now)) {
+        before = NULL;
+    }
     *v = (struct view){.before = before, .now = now};
     v->seconds = before != NULL ? (double)(now->at - before->at) / (double)NSEC_PER_SEC
                                 : fmax(1, or_zero(uptime));

@@ -65,7 +65,7 @@ struct view {
 /* All that views are made of. A server of another make has the plain "stats" only. */
 must_check enum outcome view_sample(struct facts *f, struct link *l);
 
-/* The facts must live as long. */
+/* The facts must live as long. Those before, of a server that was started again since, do not count. */
 void view_init(struct view *v, const struct facts *before, const struct facts *now);
 void view_fini(struct view *v);
 bool view_has_qos(const struct view *v);

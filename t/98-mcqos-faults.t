@@ -8,16 +8,21 @@ use JSON::PP;
 
 # A server that gives these answers, one for each line that it is asked, then does as told: 'close',
 # or 'wait' for the client to leave. Its address.
-sub fake($then, @answers) {
+sub fake($then, @answers) { return fakes($then, \@answers); }
+
+# Likewise of several connections, one behind the other.
+sub fakes($then, @connections) {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die "listen: $!";
     my $pid = in_child(sub {
         $SIG{PIPE} = 'IGNORE';
-        my $client = $listener->accept;
-        for my $answer (@answers) {
-            defined(my $line = <$client>) or last;
-            $client->syswrite(ref $answer ? $answer->() : $answer);
+        for my $answers (@connections) {
+            my $client = $listener->accept;
+            for my $answer (@$answers) {
+                defined(my $line = <$client>) or last;
+                $client->syswrite(ref $answer ? $answer->() : $answer);
+            }
+            1 while $then eq 'wait' && defined <$client>;
         }
-        1 while $then eq 'wait' && defined <$client>;
     });
     return '127.0.0.1:' . $listener->sockport;
 }
@@ -93,6 +98,17 @@ for my $row (@rows) {
     is($json->{version}, '1.6.18', 'as JSON');
     ok(!$json->{has_qos}, 'which says so');
     is($json->{headroom_pct}, undef, 'what is not known is null');
+}
+
+# A server that closes what stands still, and one that was started again between two samples: what the first one
+# has counted is of another process, also where that has the same number.
+for (['pid 7', 'uptime 101', qr/^load .* requests a second \(over \d/m], ['pid 8', 'uptime 101', qr/^load .*\(since the start\)/m],
+    ['pid 7', 'uptime 99', qr/^load .*\(since the start\)/m]) {
+    my ($pid, $uptime, $load) = @$_;
+    my ($first, $second) = map { join '', map({ "STAT $_\r\n" } @$_, 'version 1.6.18', 'cmd_set 0'), "END\r\n" }
+        ['pid 7', 'uptime 100', 'cmd_get 50'], [$pid, $uptime, 'cmd_get 100'];
+    has(mcqos('-s', fakes('close', map { [$_, "ERROR\r\n"] } $first, $second), '-i', 0.01, 'status'),
+        "then $pid, $uptime", status => 0, err => '', out => $load);
 }
 
 # Many workers with the same trouble are one line.

@@ -80,6 +80,9 @@ mcqos_says(64, '', qr/--share=1,0: shares are/, 'layout', '2s3c2t', '--share=1,0
 mcqos_says(64, '', qr/"walk": behind the shape come run/, 'layout', '2s3c2t', 'walk', "--machine=$papers");
 mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run', "--machine=$papers");
 
+mcqos_says(64, '', qr/--listen=\Q$_\E: it is one address without a port/, 'layout', '1s2c1t', "--machine=$papers", '-l', $_)
+    for '127.0.0.1,::1', '127.0.0.1:11300', 'notls:127.0.0.1', 'h:1;class=bulk';
+
 # Units of systemd.
 {
     my $units = "$dir/units";
@@ -151,6 +154,25 @@ for my $signal (qw(INT TERM)) {
     my $said = read_file($out);
     like($said, qr/^$_\| .*\bport $_\b|^$_\| .*127\.0\.0\.1:$_/m, "what $_ prints has its port in front") for map { $first + $_ } 0 .. $#cpus;
     ok(!IO::Socket::INET->new("127.0.0.1:$first"), 'nothing is left');
+}
+
+# What reads its output has ended: all end. The kernel does not tell a server that has changed its user.
+{
+    my $first = free_ports(2);
+    pipe my $reader, my $writer or die "pipe: $!";
+    my $pid = in_child(sub {
+        close $reader;
+        open STDOUT, '>&', $writer;
+        exec @MCQOS, 'layout', $shape, 'run', '-p', $first, "--memcached=$server", '--', '-vv', $> == 0 ? ('-u', 'nobody') : ();
+    });
+    close $writer;
+    readline $reader;
+    close $reader;
+    my $s;
+    soon { $s = IO::Socket::INET->new("127.0.0.1:$first") } 'served';
+    syswrite $s, "version\r\n"; # is printed
+    ok(defined ended($pid), 'mcqos ends');
+    soon { !IO::Socket::INET->new("127.0.0.1:$first") } 'and its servers';
 }
 
 # One that ends takes the others along.

@@ -65,12 +65,26 @@ sees(qr/by connections - .*\nworker .*\n\d .* 2 +\S+  free\n\d .* 2 +\S+  free\n
 $screen->type('q');
 is($screen->ended, 0, 'q ends it');
 
+# A shorter interval counts from the last sample.
+$screen = MCScreen->new(24, 80, @MCQOS, '-s', $path, '-i', '64', 'top');
+sees(qr/^QoS       limit 33 /m, 'the first sample');
+exchange($server->connect, "qos qps_limit 22\r\n", "OK\r\n");
+$screen->type('-' x 10);
+sees(qr/^QoS       limit 22 /m, '- does not wait for the end of the long one');
+$screen->type('q');
+is($screen->ended, 0, 'q ends it');
+
 # A terminal that hangs up ends it, also where nothing else tells.
 my $lost = MCScreen->new(24, 80, 'sh', '-c', 'trap "" HUP; exec "$@"', 'sh', @MCQOS, '-s', $path, 'top');
 ok($lost->shows(qr/^every/m), 'before it hangs up');
 close $lost->{master};
 waitpid $lost->{pid}, 0;
 is($?, 0, 'a terminal that is gone ends it');
+
+# A terminal without a cursor that moves.
+my $dumb = MCScreen->new(24, 80, 'env', 'TERM=dumb', @MCQOS, '-s', $path, 'top');
+ok($dumb->shows(qr/^mcqos: top needs a terminal that it/m), 'TERM=dumb');
+is($dumb->ended >> 8, 64, 'exit status 64');
 
 # No server from the beginning: an error, and no screen.
 my $gone = MCScreen->new(24, 80, @MCQOS, '-s', scratch_dir() . '/none', 'top');
