@@ -41,6 +41,8 @@ for my $case ([['newest', 'walk'], 'invalid choice: \'walk\''], [['newest', 'wak
         '... with what helps');
 }
 
+is(value('tables.parts([30, 50])') . ', ' . value('tables.parts([None, None])'), '40 (30-50) %, -', 'a grid all of whose cells are kept loses none');
+
 # ---- plans --------------------------------------------------------------------------------
 
 my $plan = lab('6.1', 'wave', '--plan', '--sched', 'nice')->{out};

@@ -191,6 +191,9 @@ for (@rows) {
 }
 is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
 
+is((judged(['threads', 'D Fig 1', {map { ($_ => $threads{$_}) } grep { $_ ne 'ours-4' } keys %threads}]))[0]{verdict}, 'not run',
+    'three threads on three CPUs say nothing of more threads than CPUs');
+
 # A client that was short of CPU makes latencies longer: one that is low enough is so all the more. Of no other fault, nor
 # of what was not all served, can that be said.
 sub short_of_cpu($p95, $served, @faults) { return [{%{batch($p95, 0.1)}, served => $served}, 'client CPU 92%', @faults] }
@@ -340,7 +343,8 @@ SKIP: {
         unlike($run->{err}, qr/Traceback/, '... in a sentence');
     }
 }
-for my $case ([['run', '--rounds', '0'], 'is not a number from 1'], [['run', '--seconds', 'x'], 'invalid'],
+for my $case ([['run', '--rounds', '0'], 'is not a number from 1'], [['run', '--seconds', 'x'], 'x is not a number from 1'],
+    [['run', '--retries', '-1'], '-1 is not a number from 0'],
     [['list', 'none'], 'no such group: none'], [['plot'], 'invalid choice']) {
     $run = lab(@{$case->[0]});
     isnt($run->{status}, 0, "@{$case->[0]} fails");

@@ -23,6 +23,13 @@ is(three_servers('--first', $first, 'sh', '-c', 'exit 7')->{status}, 7, 'any');
     has(three_servers('--first', $first, 'true'), 'a port is in use', status => 1, err => qr/no server on port @{[$first + 1]}/);
 }
 SKIP: {
+    skip 'no TLS here', 2 if $ENV{MCTEST_TLS};
+    my ($other, $s) = serve();
+    has(three_servers('--first', $other->port, 'true'), 'another server has the port', status => 1, err => qr/another server has port|no server on port/);
+    exchange($s, "get 1\r\n", "END\r\n");
+    is(mem_stats($s)->{curr_items}, 0, 'it gets no items');
+}
+SKIP: {
     skip 'no nutcracker here', 1 if system('PATH=$PATH:/usr/sbin command -v nutcracker >/dev/null') != 0;
     my $run = three_servers('--first', $first, $ENV{MCLOAD}, '-s', '127.0.0.1:' . ($first + 3), '-r', 3000,
         '--noload', '-t', 100, '--until=n:1000');

@@ -142,18 +142,11 @@ def finite(result):
     return {name: None if value == float("inf") else value for name, value in result.items()}
 
 
-def positive(text):
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
 def main():
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
-    parser.add_argument("--seconds", type=positive, default=3, help="of each measurement (3)")
-    parser.add_argument("--rounds", type=positive, default=2, help="of all of them (2)")
-    parser.add_argument("--retries", type=int, default=3, help="of disturbed measurements (3)")
+    parser.add_argument("--seconds", type=side.count, default=3, help="of each measurement (3)")
+    parser.add_argument("--rounds", type=side.count, default=2, help="of all of them (2)")
+    parser.add_argument("--retries", type=side.natural, default=3, help="of disturbed measurements (3)")
     parser.add_argument("--json", metavar="FILE", help="write the results there, too")
     parser.add_argument("--build", metavar="FOLDER",
                         help="take what was built there; builds nothing")

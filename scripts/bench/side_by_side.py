@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """Servers side by side on CPU 0 and mcload on CPU 1, for scripts/bench-*."""
+import argparse
 import contextlib
 import glob
 import json
+import math
 import os
 import pwd
 import random
@@ -26,6 +28,23 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 def fail(message):
     sys.exit(f"{os.path.basename(sys.argv[0])}: {message}")
+
+
+def number(kind, holds, says):
+    """A type for argparse."""
+    def parse(text):
+        try:
+            if holds(kind(text)):
+                return kind(text)
+        except ValueError:
+            pass
+        raise argparse.ArgumentTypeError(f"{text} is not a number {says}")
+    return parse
+
+
+count = number(int, lambda value: value >= 1, "from 1")
+natural = number(int, lambda value: value >= 0, "from 0")
+positive = number(float, lambda value: 0 < value < math.inf, "above 0")
 
 
 def need_two_cpus():
@@ -502,6 +521,15 @@ def stats(port, what):
     """The lines of `stats WHAT`, {name: value}; none when the server knows no such."""
     lines = (line.split(" ", 2) for line in command(port, f"stats {what}"))
     return {line[1]: line[2] for line in lines if line[0] == "STAT"}
+
+
+def resident(server):
+    """Bytes."""
+    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as f:
+        for line in f:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def median(values):

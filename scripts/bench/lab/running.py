@@ -2,7 +2,6 @@
 # Copyright (c) 2026 the memcached-qos authors
 """Measure what is missing: each point of each group, in rounds; the servers on one CPU, clients on
 another one. Interrupted, it goes on where it was; what was invalid is measured again."""
-import argparse
 import contextlib
 import json
 import os
@@ -14,20 +13,13 @@ from .machine import Machine
 from .work import ROUNDS, SECONDS, Lab
 
 
-def count(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
-    return value
-
-
 def arguments(parser):
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="these alone (scripts/lab list)")
     parser.add_argument("--quick", action="store_true",
                         help="one round of short runs: all groups in about 10 minutes")
-    parser.add_argument("--rounds", type=count, metavar="N", help=f"of all points ({ROUNDS})")
-    parser.add_argument("--seconds", type=count, metavar="S", help=f"of each run ({SECONDS})")
-    parser.add_argument("--retries", type=int, default=2, metavar="N",
+    parser.add_argument("--rounds", type=side.count, metavar="N", help=f"of all points ({ROUNDS})")
+    parser.add_argument("--seconds", type=side.count, metavar="S", help=f"of each run ({SECONDS})")
+    parser.add_argument("--retries", type=side.natural, default=2, metavar="N",
                         help="of an invalid run (2; none with --quick)")
     parser.add_argument("--server-cpu", type=int, metavar="N", help="of the servers (the first)")
     parser.add_argument("--point", metavar="NAME", action="append", default=[],

@@ -9,6 +9,8 @@ import math
 import sys
 from dataclasses import dataclass
 
+import side_by_side as side
+
 HOURS_PER_YEAR = 24 * 365
 
 
@@ -105,13 +107,6 @@ def amount(text):
     return value
 
 
-def count(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
-    return value
-
-
 def arguments(parser):
     prices = Prices()
     points = parser.add_mutually_exclusive_group()
@@ -121,7 +116,7 @@ def arguments(parser):
                         "are the default")
     points.add_argument("--rows", action="store_true",
                         help="the means of the paper's printed rows instead of its printed means")
-    parser.add_argument("--servers", type=count, default=12000, metavar="N",
+    parser.add_argument("--servers", type=side.count, default=12000, metavar="N",
                         help="of the cluster (12000)")
     for name, what in (("server", "dollars for a server"),
                        ("watts", "that a server takes at full utilisation"),

@@ -125,9 +125,9 @@ class Lab(Runner):
 
     @property
     def threads(self):
-        """Numbers of threads: up to twice the CPUs, as far as the papers go."""
+        """Numbers of threads: up to twice the CPUs as far as the papers go, and always as many as CPUs and one more."""
         cpus = len(self.machine.cpus)
-        return list(range(1, 5)) if cpus < 4 else sorted({1, 2, *range(4, min(24, 2 * cpus) + 1, 2)})
+        return list(range(1, 5)) if cpus < 4 else sorted({1, 2, cpus, cpus + 1, *range(4, min(24, 2 * cpus) + 1, 2)})
 
     @property
     def every_cpu(self):

@@ -27,9 +27,9 @@ def arguments(description, cases, parts):
                         help="of " + ",".join(cases) + "; all is the default")
     if parts:
         parser.add_argument("--only", metavar="LIST", help="of " + ",".join(parts))
-    parser.add_argument("--rounds", type=int, help="of all servers of a case")
-    parser.add_argument("--seconds", type=int, help="of each run")
-    parser.add_argument("--retries", type=int, default=6,
+    parser.add_argument("--rounds", type=side.count, help="of all servers of a case")
+    parser.add_argument("--seconds", type=side.count, help="of each run")
+    parser.add_argument("--retries", type=side.natural, default=6,
                         help="of invalid runs, in each case (6)")
     parser.add_argument("--quick", action="store_true",
                         help="one short round: does the script work? Figures mean nothing")

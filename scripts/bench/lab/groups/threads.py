@@ -6,10 +6,9 @@ has no CPU left for it, it shares one with them at real-time priority. So that t
 they are compared with, one thread and the client have one CPU together, too."""
 import side_by_side as side
 
-from ..rows import Point, Row, over
+from ..rows import Point, Row, Unmeasured, over
 from ..work import SEVERAL
 
-MAX = 24
 TIMESHARED = "ours-2-timeshared"
 SIBLINGS = "ours-siblings"
 ONE_CPU = "ours-1-with-client"
@@ -52,17 +51,20 @@ def points(lab):
 
 def measured(points, server):
     points.of(f"{server}-1")
-    return [threads for threads in range(1, MAX + 1) if points.has(f"{server}-{threads}")]
+    numbers = (name.partition(f"{server}-")[2] for name in points.runs)
+    return sorted(int(number) for number in numbers if number.isdigit() and points.has(f"{server}-{number}"))
 
 
 def scaling(points):
     cpus = len(points.machine.cpus)
     ratio = points.ratio("ours-2", ONE_CPU, "rate")
     more = [threads for threads in measured(points, "ours") if threads > cpus]
+    if not more:
+        raise Unmeasured("more threads than CPUs")
     best = max(points(f"ours-{threads}", "rate") for threads in measured(points, "ours"))
-    keeps = over(min([points(f"ours-{threads}", "rate") for threads in more] or [best]), best)
-    qos = points.ratio(f"ours-{more[-1]}", f"ours-{cpus}", "qos") if more else 0
-    return (f"2 threads on 2 CPUs {ratio:.2f}x one on one, client included; with {more[-1] if more else cpus} on {cpus} CPUs "
+    keeps = over(min(points(f"ours-{threads}", "rate") for threads in more), best)
+    qos = points.ratio(f"ours-{more[-1]}", f"ours-{cpus}", "qos")
+    return (f"2 threads on 2 CPUs {ratio:.2f}x one on one, client included; with {more[-1]} on {cpus} CPUs "
             f"peak {keeps:.0%} of the best, QoS {qos:.0%} of that with {cpus}"), {
         f"2 threads on 2 CPUs do {SCALES}x one on one": ratio >= SCALES,
         "the peak stays flat beyond the CPUs": keeps >= FLAT,

@@ -57,9 +57,15 @@ def pairs(rows, experiment):
             ["kernel", "--sched", *(f"{load} %" for load in loads), "kept to", *FROM], lines)
 
 
+def parts(sums):
+    """-: there is no such cell."""
+    there = [one for one in sums if one is not None]
+    return spread(there) + " %" if there else "-"
+
+
 def cells(rows, _):
     lines = [[*names, spread([len(one["verdict"]["good"]) for one in rounds]),
-              *(spread([one["verdict"][sum_of] for one in rounds]) + " %" for sum_of in ("most_good", "least_bad")),
+              *(parts([one["verdict"][sum_of] for one in rounds]) for sum_of in ("most_good", "least_bad")),
               *origin_of(rounds)]
              for names, rounds in rows.items()]
     return (f"Cells of 25 (10, 30, 50, 70 and 90 % of the peak of each) in which the p95 of both is {BROKEN} times that at low "
