@@ -24,9 +24,7 @@ count_admitted(const struct net_shared *shared)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < shared->worker_count; i++) {
-        for (unsigned c = 0; c < CLASS_COUNT; c++) {
-            sum += ctr_get(&shared->workers[i].core.admission.limits.ctr[c].admitted);
-        }
+        sum += limiter_tokens(&shared->workers[i].core.admission.limits);
     }
     return sum;
 }

@@ -173,7 +173,7 @@ go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
     if (t->is_admitted) {
         hist_record(k->admission.delay, k->now > since ? k->now - since : 0);
         if (unlikely(k->tenants.is_on)) {
-            tenants_count_tokens(k, t->wait.node.place, t->wait.cost);
+            tenants_count_tokens(k, work);
         }
     }
     struct turn turn = core_inline_turn(k);

@@ -26,6 +26,9 @@ arrival_note(struct arrival *a, const struct pass *pass, const struct arrival_re
 {
     struct sojourn waited = sojourn_of(&r->times);
     nsec_t age = a->was_blocked ? waited.loop : waited.total;
+    nsec_t unread =
+        r->times.read_mono > a->empty_at ? r->times.read_mono - a->empty_at : 0;
+    age = a->has_rest || age < unread ? age : unread;
     const char *line_feed = memchr(r->bytes, '\n', r->len);
     if (!a->was_blocked && line_feed != NULL && line_feed < r->bytes + r->len - 1) {
         nsec_t oldest = oldest_age(a, pass, &r->times);
@@ -35,6 +38,13 @@ arrival_note(struct arrival *a, const struct pass *pass, const struct arrival_re
     a->was_blocked = false;
     a->has_rest = r->has_rest;
     a->empty_at = r->has_rest ? r->times.read_mono - age : r->times.read_mono;
+}
+
+void
+arrival_resume(struct arrival *a, nsec_t now)
+{
+    a->since = a->empty_at = now;
+    a->has_rest = false;
 }
 
 void

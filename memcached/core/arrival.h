@@ -33,6 +33,8 @@ struct arrival_read {
 
 void arrival_note(struct arrival *a, const struct pass *pass,
                   const struct arrival_read *r);
+/* A request has waited for a limit, which is no queue, and what came meanwhile was left unread. */
+void arrival_resume(struct arrival *a, nsec_t now);
 /* A read that was not measured. */
 void arrival_note_unmeasured(struct arrival *a, const struct pass *pass, bool has_rest);
 /* A read that found nothing. */

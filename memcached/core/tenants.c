@@ -163,10 +163,17 @@ tenants_count(struct core *k, uint8_t place, unsigned requests, nsec_t used)
 }
 
 void
-tenants_count_tokens(struct core *k, uint8_t place, uint32_t tokens)
+tenants_count_tokens(struct core *k, struct work *work)
 {
     struct fair_table *table = table_of(k);
-    if (table != NULL) {
-        ctr_add(&table->tenants[place].tokens, tokens);
+    struct waitq_node *wait = &work->ticket.wait;
+    if (table == NULL) {
+        return;
     }
+    if (wait->node.place ==
+        0) { /* it has waited for tokens of its address alone, in no line */
+        wait->node.place = fair_place(table, wait->node.tenant);
+        tenants_name(k, work, &wait->node);
+    }
+    ctr_add(&table->tenants[wait->node.place].tokens, wait->cost);
 }

@@ -61,4 +61,4 @@ must_check bool tenants_defer(struct core *k, const struct work *work);
 /* A deferred turn of the tenant at this place is over. */
 void tenants_count(struct core *k, uint8_t place, unsigned requests, nsec_t used);
 /* A request that has waited for tokens has them. */
-void tenants_count_tokens(struct core *k, uint8_t place, uint32_t tokens);
+void tenants_count_tokens(struct core *k, struct work *work);

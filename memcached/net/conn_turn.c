@@ -416,8 +416,7 @@ take_turn(struct work *work, struct turn *turn)
 {
     struct conn *c = OWNER_OF(work, struct conn, pump.work);
     if (unlikely(turn->is_served)) {
-        c->pump.arrival.since =
-            c->pump.core->now; /* the wait was wanted: it is no queue */
+        arrival_resume(&c->pump.arrival, c->pump.core->now);
     }
     bool is_over = c->is_at_rest && conn_is_plain(c, turn) &&
                    (turn->lane == CLASS_BULK ? conn_serve_lines(c, turn)

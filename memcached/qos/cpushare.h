@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A rate of requests that keeps the process at a share of CPU time. Pure: time, CPU time and
+ * A rate of requests, or of what a limit counts in their place, that keeps the process at a share of CPU time. Pure: time, CPU time and
  * counts are arguments.
  *
  * The law is integral control: every CPUSHARE_PERIOD the rate moves a third of the way to the one

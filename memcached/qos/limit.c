@@ -418,7 +418,8 @@ limit_owe(struct limit *l, struct limit_lease *lease, uint64_t n, nsec_t now)
 {
     struct setting s;
     nsec_t ignored;
-    uint64_t in_hand = n < lease->tokens ? n : lease->tokens;
+    uint64_t held = lease->epoch == limit_epoch(l) ? lease->tokens : 0;
+    uint64_t in_hand = n < held ? n : held;
     lease->tokens -= in_hand;
     n -= in_hand;
     while (n > 0 && setting_open(l, lease, now, &s, &ignored) && s.rate != 0 &&

@@ -340,6 +340,14 @@ advance(struct limiter_worker *d, struct waitq_node *n, bool has_waited, nsec_t 
 }
 
 static enum limiter_verdict
+admit(struct limiter_worker *d, const struct waitq_node *n)
+{
+    ctr_add(&d->ctr[n->node.class].admitted, 1);
+    ctr_add(&d->more, n->cost - 1);
+    return VERDICT_ADMIT;
+}
+
+static enum limiter_verdict
 refuse(struct limiter_worker *d, struct waitq_node *n)
 {
     undo(d, n, n->stage);
@@ -369,13 +377,11 @@ limiter_ask_limits(struct limiter_worker *d, struct waitq_node *n,
     n->cost = counts_keys && r->keys > 0 ? r->keys : 1;
     n->node.since = now;
     if (likely(advance(d, n, has_waited, now))) {
-        ctr_add(&ctr->admitted, 1);
-        return VERDICT_ADMIT;
+        return admit(d, n);
     }
     if (atomic_load_explicit(&l->is_dry, memory_order_relaxed)) {
         ctr_add(&ctr->would_limit, 1);
-        ctr_add(&ctr->admitted, 1);
-        return VERDICT_ADMIT;
+        return admit(d, n);
     }
     bool waits = atomic_load_explicit(&l->action, memory_order_relaxed) == ACTION_DELAY;
     return waits && queue_up(d, n, now) ? VERDICT_WAIT : refuse(d, n);
@@ -408,9 +414,20 @@ limiter_owe(struct limiter_worker *d, const struct limiter_request *r, nsec_t no
     if (r->keys == 0 || !atomic_load_explicit(&l->counts_keys, memory_order_relaxed)) {
         return;
     }
+    ctr_add(&d->more, r->keys);
     peers_owe(&l->peers, r->peer, r->keys, now);
     limit_owe(&l->by_class[r->class], &d->by_class[r->class].lease, r->keys, now);
     limit_owe(&l->total, &d->total.lease, r->keys, now);
+}
+
+uint64_t
+limiter_tokens(const struct limiter_worker *d)
+{
+    uint64_t sum = ctr_get(&d->more);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        sum += ctr_get(&d->ctr[c].admitted);
+    }
+    return sum;
 }
 
 /* The list or wait queue at whose front the one that waits longest may stand: 0 is the peers'
@@ -474,9 +491,8 @@ take_ready(struct limiter_worker *d, nsec_t now)
 static enum limiter_verdict
 admit_late(struct limiter_worker *d, struct waitq_node *n)
 {
-    ctr_add(&d->ctr[n->node.class].admitted, 1);
     ctr_add(&d->ctr[n->node.class].delayed, 1);
-    return VERDICT_ADMIT;
+    return admit(d, n);
 }
 
 struct waitq_node *
@@ -514,6 +530,7 @@ void
 limiter_give_back(struct limiter_worker *d, struct waitq_node *n, nsec_t now)
 {
     ctr_add(&d->ctr[n->node.class].admitted, (uint64_t)-1);
+    ctr_add(&d->more, 1 - (uint64_t)n->cost);
     ctr_add(&d->ctr[n->node.class].delayed, (uint64_t)-1);
     if (n->peer != 0) {
         peers_refund(&d->shared->peers, n->peer, n->cost);

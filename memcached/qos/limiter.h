@@ -84,6 +84,7 @@ struct limiter_worker {
     unsigned peers_by_hash[LIMITER_PEER_HASHES];
     unsigned waiting; /* in all */
     struct limiter_ctr ctr[CLASS_COUNT];
+    ctr_t more; /* tokens of what was admitted beyond one each, where keys are counted */
 };
 
 /* ---- shared --------------------------------------------------------------------------- */
@@ -165,6 +166,9 @@ limiter_pass(struct limiter_worker *d, enum req_class class, unsigned n)
 
 /* More keys of an admitted request have turned up: their tokens are owed. */
 void limiter_owe(struct limiter_worker *d, const struct limiter_request *r, nsec_t now);
+
+/* Tokens of all that were admitted. Any thread. */
+uint64_t limiter_tokens(const struct limiter_worker *d);
 
 /* One that has waited and may go on (ADMIT) or has to give up (REFUSE). NULL: none now.
  * lets_all: all that wait are admitted. */

@@ -458,7 +458,7 @@ is_late(const struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t d
 {
     nsec_t most = slo_wait_budget(w, class);
     if (w->band < ONE) {
-        most -= most / ONE * ((peer >> 16) % ONE) / WAIT_BUDGET_PARTS;
+        most -= most * ((peer >> 16) % ONE) / ONE / WAIT_BUDGET_PARTS;
     }
     return w->rules[class].is_overloaded && delay > most;
 }

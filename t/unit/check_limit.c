@@ -374,6 +374,19 @@ TEST_LOOP(old_lease_goes_back, 2)
     }
 }
 
+/* Tokens of a lease that a change of the limit has made void pay for nothing. */
+TEST(a_debt_is_not_paid_with_what_is_void)
+{
+    struct limit_lease mine = {0};
+    limit_set(&l, 320000, 1000, START);
+    ck_assert(limit_take(&l, &mine, START, &retry_at));
+    ck_assert_uint_eq(mine.tokens, 63);
+    limit_set(&l, 1000, 1000, START);
+    double had = limit_tokens(&l, START);
+    limit_owe(&l, &mine, 50, START);
+    expect_between(had - limit_tokens(&l, START), 49.9, 50.1);
+}
+
 /* Who goes idle gives back what others may want: not while the bucket is half full. */
 TEST(resting_keeps_what_nobody_misses)
 {

@@ -362,6 +362,8 @@ TEST(keys_are_what_is_counted)
         keys += server.clients[i].admitted * (i % 2 == 0 ? 4 : 100);
     }
     expect_between(keys, 19700, 20300);
+    ck_assert_uint_eq(
+        limiter_tokens(&server.limiters[0]) + limiter_tokens(&server.limiters[1]), keys);
 }
 
 TEST(more_keys_are_owed)
@@ -374,6 +376,7 @@ TEST(more_keys_are_owed)
     ask(c, false);
     more.keys = 1000;
     limiter_owe(&server.limiters[0], &more, server.now);
+    ck_assert_uint_eq(limiter_tokens(&server.limiters[0]), 1001);
     ask(c, false);
     ck_assert(waitq_is_waiting(&c->node));
     run(START + 985 * NSEC_PER_MSEC);

@@ -478,6 +478,22 @@ TEST(many_addresses_are_told_apart)
     ck_assert_uint_ge(refused, 2);
 }
 
+/* Some may wait half as long as others, whatever the target. */
+TEST_LOOP(addresses_are_told_apart_by_any_target, 5)
+{
+    static const nsec_t targets[] = {60 * NSEC_PER_USEC, 150 * NSEC_PER_USEC,
+                                     500 * NSEC_PER_USEC, 5 * NSEC_PER_MSEC,
+                                     3600 * NSEC_PER_SEC};
+    queue_start(targets[_i], SERVICE);
+    struct slo_watch *watch = &q.watch;
+    ck_assert(slo_judge(watch, CLASS_SMALL, 0, 0, START)); /* it begins */
+    watch->band = 8192;
+    watch->rules[CLASS_SMALL].is_overloaded = true;
+    nsec_t most = slo_wait_budget(watch, CLASS_SMALL), half = most / 2 + most / 100;
+    ck_assert(slo_judge(watch, CLASS_SMALL, 0, half, START));
+    ck_assert(!slo_judge(watch, CLASS_SMALL, UINT64_C(0xffff) << 16, half, START));
+}
+
 /* ---- settings and clocks -------------------------------------------------------------- */
 
 TEST(off_ends_it)

@@ -302,6 +302,20 @@ TEST(pipelined_requests_wait_their_turn)
     expect_between((double)many.tokens / (double)few.tokens, .99, 1.01);
 }
 
+/* A wait for tokens of an address alone is its tenant's, too. */
+TEST(tokens_of_addresses_are_counted)
+{
+    be_fair(FAIR_PEER);
+    limiter_set_peer(&sim.shared.limiter, (struct limiter_rule){.rate = 100, .burst = 1},
+                     sim_now);
+    open_all("get a\r\n", "get a\r\n");
+    run_limited(3000);
+    struct fair_report many, nobody;
+    ck_assert(fair_report_of(table(), fair_place(table(), key_of(PEER_MANY)), &many));
+    ck_assert_uint_gt(many.tokens, 0);
+    ck_assert(!fair_report_of(table(), 0, &nobody) || nobody.tokens == 0);
+}
+
 TEST(classes_share_tokens)
 {
     be_fair(FAIR_CLASS);

@@ -69,6 +69,31 @@ TEST_LOOP(waited_since, ROWS(rows))
     expect(!a.was_blocked && a.has_rest == rows[_i].has_rest);
 }
 
+/* What came while a request of the connection waited for a limit was left unread, which is no queue. */
+TEST(the_wait_for_a_limit_is_none)
+{
+    struct pass pass = {.woke_at = NOW - 20 * US, .heard_at = NOW - 20 * US};
+    struct arrival a = {
+        .since = NOW - 900 * US, .empty_at = NOW - 900 * US, .has_rest = true};
+    arrival_resume(&a, NOW - 15 * US);
+    ck_assert_uint_eq(a.since, NOW - 15 * US);
+    struct arrival_read r = {.bytes = "get a\r\n",
+                             .len = 7,
+                             .times = {.rx_wall = WALL - 700 * US,
+                                       .read_wall = WALL,
+                                       .read_mono = NOW,
+                                       .ready_mono = NOW - 20 * US}};
+    arrival_note(&a, &pass, &r);
+    ck_assert_uint_eq(a.since, NOW - 15 * US);
+    /* What comes behind it counts as ever. */
+    r.times.rx_wall = WALL + 60 * US;
+    r.times.read_wall = WALL + 100 * US;
+    r.times.read_mono = NOW + 100 * US;
+    r.times.ready_mono = NOW + 80 * US;
+    arrival_note(&a, &pass, &r);
+    ck_assert_uint_eq(a.since, NOW + 60 * US);
+}
+
 TEST(unmeasured_is_not_known)
 {
     struct pass pass = {.woke_at = NOW};
