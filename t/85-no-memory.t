@@ -364,6 +364,24 @@ try_session('tokens', '1.6', \&say_token, sub { my @bad; say_token($_[0], \@bad)
 try_session('passwords', '1.4', \&say_sasl, sub { my @bad; say_sasl($_[0], \@bad); return !@bad }, $step,
     args => ['-t', '1', '-S'], env => {MEMCACHED_SASL_PWDB => $tokens});
 
+# Of the first allocations for a connection over TLS one after the other fails: it is closed, or served. The library
+# has got what it keeps for all before.
+SKIP: {
+    require MCTLS;
+    skip 'no TLS: ' . MCTLS::no_tls_because(), 3 if MCTLS::no_tls_because();
+    fail_from(0, 0);
+    my $server = start_server(profile => '1.6', env => \%environment, args => [MCTLS::tls_args(), '-t', '1']);
+    ok(MCTLS::tls_connect($server), 'a handshake') for 1 .. 2;
+    for my $n (1 .. 60) {
+        fail_from($n, $n);
+        my $s = MCTLS::tls_connect($server);
+        fail_from(0, 0);
+        last if !$server->is_alive;
+    }
+    my $s = MCTLS::tls_connect($server);
+    ok($s && roundtrip($s, "get nix\r\n") eq "END\r\n", 'TLS: the server goes on') or diag($server->err);
+}
+
 # What has no memory to become a watcher is a client as before: its next request asks for a token.
 {
     fail_from(0, 0);

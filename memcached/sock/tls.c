@@ -409,7 +409,8 @@ tls_begin(struct tls *t, int fd, enum tls_mode mode)
     s->ssl = SSL_new(t->ctx);
     PTHREAD_OK(pthread_mutex_unlock(&t->lock));
     BIO *bio = BIO_new(t->method);
-    if (s->ssl == NULL || bio == NULL || !set_resumption(s->ssl, mode)) {
+    if (s->ssl == NULL || bio == NULL || !set_resumption(s->ssl, mode) ||
+        BIO_set_app_data(bio, s) != 1 || SSL_set_app_data(s->ssl, s) != 1) {
         ERR_clear_error();
         BIO_free(bio);
         SSL_free(s->ssl);
@@ -417,10 +418,8 @@ tls_begin(struct tls *t, int fd, enum tls_mode mode)
         return NULL;
     }
     BIO_set_fd(bio, fd, BIO_NOCLOSE);
-    BIO_set_app_data(bio, s);
     SSL_set_bio(s->ssl, bio, bio);
     SSL_set_verify(s->ssl, verify_flags(&t->conf, mode), NULL);
-    SSL_set_app_data(s->ssl, s);
     SSL_set_info_callback(s->ssl, on_message);
     SSL_set_accept_state(s->ssl);
     return s;
