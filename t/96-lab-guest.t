@@ -208,6 +208,9 @@ SKIP: {
 
 is(value('experiments.difference({"a": {"p95": 100}}, {"a": {"p95": 99}})'), 0.01, 'two runs: the largest difference');
 is(value('experiments.difference({"a": 1}, {"a": 1})'), 0, '... none');
+is(value('experiments.difference({"a": {"done_us": {"max": 4.8}}}, {"a": {"done_us": {"max": 5.7}}})'), 0, '... none, by less than a microsecond');
+is(value('experiments.difference({"a": {"done_us": {"max": 5}}}, {"a": {"done_us": {"max": 10}}})'), 0.5, '... by several');
+is(value('experiments.difference({"a": {"share": 0.4}}, {"a": {"share": 0.5}})'), 0.2, '... of what is no time');
 is(value('experiments.difference({"a": 1}, {"b": 1})'), 1, '... all, with other points');
 
 # ---- verdicts -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ BROKEN = 5      # and that is a cliff; the papers' rule for two services, too
 FLOOR_US = 10   # delays below it are no different
 FAIR = 0.03     # that a share may be off a half
 SAME = 0.01     # by which two runs may differ
+ONE_EVENT_US = 1.0  # likewise, in any time: now and then a run has an interrupt more than another one, of 0.8 to 0.9 us
 LIGHT = (5, 10, 20, 30, 40, 50)  # percent of the load at which a share of the CPU is enough
 BUSY_MS, PERIOD_MS = 6, 48        # of the batch job, about (init)
 BATCH_JOB = f"a batch job that wants {BUSY_MS} of every {PERIOD_MS} ms"
@@ -247,9 +248,11 @@ def numbers(value, path=""):
 
 
 def difference(first, second):
-    """The largest one between two runs, relative to the larger value; 1: other points."""
+    """The largest one between two runs, relative to the larger value, but for times that differ by ONE_EVENT_US at most; 1:
+    other points."""
     a, b = dict(numbers(first)), dict(numbers(second))
     if a.keys() != b.keys():
         return 1.0
-    return max((abs(a[k] - b[k]) / max(abs(a[k]), abs(b[k])) for k in a if a[k] != b[k]),
+    apart = {k: abs(a[k] - b[k]) for k in a if a[k] != b[k]}
+    return max((by / max(abs(a[k]), abs(b[k])) for k, by in apart.items() if by > ONE_EVENT_US or "_us." not in k),
                default=0.0)
