@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/must.h"
 
@@ -205,17 +206,20 @@ find_leaving(void *block)
     return found;
 }
 
-/* Neighbours at once: each call interrupts the CPUs of the other threads. */
+/* Neighbours at once: each call interrupts the CPUs of the other threads. Of blocks that are parts of a
+ * larger page (64 KiB on some ARM and POWER kernels) nothing is given back: the kernel takes whole pages,
+ * with what else is in them. */
 static size_t
 give_back(struct pool_region *region)
 {
     size_t count = 0;
+    bool is_whole = sysconf(_SC_PAGESIZE) <= POOL_BLOCK_BYTES;
     for (unsigned first = 1; first < REGION_BLOCKS;) {
         unsigned n = 0;
         while (first + n < REGION_BLOCKS && (region->leaving >> (first + n) & 1) != 0) {
             n++;
         }
-        if (n > 0) {
+        if (n > 0 && is_whole) {
             /* Fails where memory is locked (-k): then it stays. */
             (void)!madvise(block_of(region, first), (size_t)n * POOL_BLOCK_BYTES,
                            MADV_DONTNEED);

@@ -28,11 +28,12 @@ exec_exptime(const struct env *env, int64_t wire)
     return expiry_from_wire(wire, env->now, clock_started());
 }
 
-/* The stretch at offset of a value and its CR LF, of the first `total` bytes. */
+/* The next stretch of a value and its CR LF, of the first `total` bytes. */
 static inline size_t
-exec_bytes(const struct item *item, size_t offset, size_t total, const char **p)
+exec_bytes(const struct item *item, struct item_place *place, size_t offset, size_t total,
+           const char **p)
 {
-    size_t n = item_bytes(item, offset, p);
+    size_t n = item_read(item, place, offset, p);
     return n < total - offset ? n : total - offset;
 }
 
@@ -40,9 +41,10 @@ exec_bytes(const struct item *item, size_t offset, size_t total, const char **p)
 static inline void
 exec_copy(char *to, const struct item *item, size_t total)
 {
+    struct item_place place = {NULL, 0};
     for (size_t offset = 0; offset < total;) {
         const char *p;
-        size_t n = exec_bytes(item, offset, total, &p);
+        size_t n = exec_bytes(item, &place, offset, total, &p);
         memcpy(to + offset, p, n);
         offset += n;
     }

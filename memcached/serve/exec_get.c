@@ -78,9 +78,10 @@ put_head(const struct req *req, const struct item *item, char *to)
 static bool
 put_borrowed(const struct env *env, struct chain *out, struct item *item, size_t total)
 {
+    struct item_place place = {NULL, 0};
     for (size_t offset = 0; offset < total;) {
         const char *p;
-        size_t n = exec_bytes(item, offset, total, &p);
+        size_t n = exec_bytes(item, &place, offset, total, &p);
         offset += n;
         if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
             /* Runs already borrowed are dropped with the chain, before they

@@ -348,22 +348,28 @@ seek(struct chunk **ch, uint32_t *at, size_t offset)
 }
 
 size_t
-item_bytes(const struct item *it, size_t offset, const char **p)
+item_read(const struct item *it, struct item_place *place, size_t offset, const char **p)
 {
-    uint32_t at = 0;
-    char *q;
-    size_t n;
-
     must(offset < (size_t)it->value_len + ITEM_LINE_END);
     if ((it->layout & ITEM_CHAINED) == 0) {
-        n = plain_stretch(it, offset, &q);
+        char *q;
+        size_t n = plain_stretch(it, offset, &q);
         *p = q;
         return n;
     }
-    struct chunk *ch = item_first_chunk(it)->next;
-    seek(&ch, &at, offset);
-    *p = chunk_data(ch) + (offset - at);
-    return ch->used - (offset - at);
+    if (place->chunk == NULL) {
+        place->chunk = item_first_chunk(it)->next;
+    }
+    seek(&place->chunk, &place->at, offset);
+    *p = chunk_data(place->chunk) + (offset - place->at);
+    return place->chunk->used - (offset - place->at);
+}
+
+size_t
+item_bytes(const struct item *it, size_t offset, const char **p)
+{
+    struct item_place place = {NULL, 0};
+    return item_read(it, &place, offset, p);
 }
 
 /* A value arrives in many small pieces, so a chain remembers where the last one went. */
@@ -395,12 +401,14 @@ min_of(size_t a, size_t b)
 void
 item_copy(struct item *dst, size_t at, const struct item *src, size_t len)
 {
+    struct item_place place = {NULL, 0};
     size_t done = 0;
 
     while (done < len) {
         const char *from;
         char *to;
-        size_t n = min_of(item_bytes(src, done, &from), item_space(dst, at + done, &to));
+        size_t n =
+            min_of(item_read(src, &place, done, &from), item_space(dst, at + done, &to));
 
         n = min_of(n, len - done);
         memcpy(to, from, n);

@@ -187,8 +187,11 @@ map_aligned(int fd, size_t bytes, size_t span)
         errno = error;
         return NULL;
     }
+    /* The file's last page may be larger than what is in it. */
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (bytes + page - 1) & -page;
+    size_t behind = bytes + span - before - mapped;
     must(before == 0 || munmap(room, before) == 0);
-    must(munmap(base + bytes, span - before) == 0);
+    must(behind == 0 || munmap(base + mapped, behind) == 0);
     return base;
 }
 

@@ -330,6 +330,14 @@ uint32_t item_accounted(const struct store *s, const struct item *it);
 /* The longest contiguous stretch of value-and-CRLF bytes from offset
  * (0..value_len + 1): every value is stored with CR LF behind it. Returns its length. */
 size_t item_bytes(const struct item *it, size_t offset, const char **p);
+/* The same for offsets that do not decrease, of a value of many chunks; the place is all 0 before the
+ * first one. */
+struct item_place {
+    struct chunk *chunk;
+    uint32_t at; /* where it begins */
+};
+size_t item_read(const struct item *it, struct item_place *place, size_t offset,
+                 const char **p);
 
 /* ---- writing ------------------------------------------------------------------------- */
 

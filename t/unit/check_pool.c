@@ -5,10 +5,14 @@
  */
 #include "base/pool.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/ctr.h"
 #include "base/rng.h"
@@ -17,6 +21,33 @@
 #define BLOCKS (2 * POOL_SPARE_MAX)
 
 static struct pool pool;
+
+/* A kernel of larger pages takes the whole of each. */
+static size_t page_bytes;
+
+long
+sysconf(int name)
+{
+    static long (*real)(int);
+    if (name == _SC_PAGESIZE && page_bytes != 0) {
+        return (long)page_bytes;
+    }
+    if (real == NULL) {
+        *(void **)&real = dlsym(RTLD_NEXT, "sysconf");
+    }
+    return real(name);
+}
+
+int
+madvise(void *p, size_t len, int advice)
+{
+    if (page_bytes != 0 && (uintptr_t)p % page_bytes != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    size_t more = page_bytes != 0 ? -len & (page_bytes - 1) : 0;
+    return (int)syscall(SYS_madvise, p, len + more, advice);
+}
 
 static void
 set_up(void)
@@ -147,6 +178,31 @@ TEST(test_memory_is_given_back)
     take(blocks, n);
     ck_assert_uint_eq(count_resident(blocks, n), n);
     give(blocks, n);
+}
+
+/* Blocks of a page that others are in use of. */
+TEST(test_parts_of_a_page_stay)
+{
+    char *blocks[4 * BLOCKS], *free_ones[4 * BLOCKS];
+    unsigned n = 4 * BLOCKS, n_free = 0, kept = 0;
+    page_bytes = 4 * POOL_BLOCK_BYTES;
+    take(blocks, n);
+    for (unsigned i = 0; i < n; i++) {
+        memset(blocks[i], 'x', POOL_BLOCK_BYTES);
+        if ((uintptr_t)blocks[i] % page_bytes == 0) {
+            free_ones[n_free++] = blocks[i];
+        } else {
+            blocks[kept++] = blocks[i];
+        }
+    }
+    give(free_ones, n_free);
+    pool_trim(&pool);
+    pool_trim(&pool);
+    for (unsigned i = 0; i < kept; i++) {
+        ck_assert(blocks[i][0] == 'x' && blocks[i][POOL_BLOCK_BYTES - 1] == 'x');
+    }
+    give(blocks, kept);
+    page_bytes = 0;
 }
 
 TEST(test_what_is_wanted_each_second_stays)

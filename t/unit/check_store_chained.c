@@ -108,9 +108,12 @@ TEST_ROWS(any_offset_may_be_asked, chunk_sizes, NULL)
     open_with_chunks(*row);
     put_bytes(STORE_SET, "k", value, len);
     struct item *it = hold("k", NOW);
+    struct item_place place = {NULL, 0};
     for (size_t i = 0; i < len + 2; i++) {
-        const char *p;
+        const char *p, *q;
         size_t n = item_bytes(it, i, &p);
+        ck_assert_uint_eq(item_read(it, &place, i, &q), n);
+        ck_assert_ptr_eq(p, q);
 
         ck_assert(n >= 1 && n <= *row - CHUNK_HEADER && i + n <= len + 2);
         ck_assert_int_eq(*p, i < len ? value[i] : "\r\n"[i - len]);
