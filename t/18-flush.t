@@ -54,6 +54,13 @@ each_profile(sub ($profile) {
     $set->('g');
     mem_get_is($s, 'f', undef, 'in the second of the time what was there is gone');
     mem_get_is($s, 'g', '1', 'and what is stored in it stays');
+    exchange($s, "flush_all 1\r\n", "OK\r\n");
+    mem_get_is($s, 'g', undef, 'in a second: what is there goes');
+    $set->('g');
+    mem_get_is($s, 'g', undef, 'with all that is stored in this one');
+    debugtime($server, 1);
+    $set->('g');
+    mem_get_is($s, 'g', '1', 'and what is stored in the next one stays');
     debugtime($server, 'r');
 
     # only the latest is remembered

@@ -294,6 +294,10 @@ each_profile(sub {
     ($server, $s) = serve($profile, '-C');
     is_answered('set with -C', [0x01, key => 'k', value => 'v', extras => store_extras(5)], {});
     is_answered('get with -C', [0x00, key => 'k'], {%FLAGS, value => 'v'});
+    is_answered('delete of another CAS number with -C', [0x04, key => 'k', cas => 5], {status => 2, value => 'Data exists for key.'});
+    is_answered('set with -C', [0x01, key => 'n', value => '1', extras => store_extras(5)], {});
+    is_answered('incr of another CAS number with -C', [0x05, key => 'n', cas => 5, extras => sum_extras(1)],
+        {status => 2, value => 'Data exists for key.'});
 });
 
 done_testing();

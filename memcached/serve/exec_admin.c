@@ -96,7 +96,7 @@ flush_all(const struct req *req, const struct env *env)
         return rules->strict_admin ? REPLY_BAD_EXPTIME : REPLY_BAD_FORMAT;
     }
     /* What is stored in the second of the given time stays, so all goes one second before. */
-    uint32_t at = delay > 0 ? exec_exptime(env, delay) - 1 : env->now;
+    uint32_t at = delay > 0 ? exec_exptime(env, delay) - 1 : 0;
     store_flush(env->store, at, env->now);
     return REPLY_OK;
 }

@@ -40,10 +40,18 @@ report_change(struct store_result *result, const struct store *s, const struct i
     result->cas = item_cas_load(it);
 }
 
+/* Without CAS (-C) a number is compared with 0, but for what stores: that is refused before
+ * (exec_commit), or stored as by memcached. */
 static bool
-differs(const struct store *s, const struct item *it, uint64_t compare)
+differs(const struct item *it, uint64_t compare)
 {
-    return s->conf.use_cas && item_cas_load(it) != compare;
+    return item_cas_load(it) != compare;
+}
+
+static bool
+refuses_put(const struct store *s, const struct item *old, const struct store_put *put)
+{
+    return put->has_compare && s->conf.use_cas && differs(old, put->compare);
 }
 
 /* ---- store --------------------------------------------------------------------------- */
@@ -141,7 +149,7 @@ is_long_join(const struct store *s, const struct item *old, const struct item *a
              const struct store_put *put)
 {
     return (uint64_t)old->value_len + addition->value_len > JOIN_SHORT &&
-           !(put->has_compare && differs(s, old, put->compare));
+           !refuses_put(s, old, put);
 }
 
 /* With the stripe held at the beginning and at the end: joins what is long without it, again
@@ -222,7 +230,7 @@ commit_present(struct store *s, struct item *old, struct item *it,
         core_bump(s, old, now); /* no fetch */
         return STORE_NOT_STORED;
     }
-    if (put->has_compare && differs(s, old, put->compare)) {
+    if (refuses_put(s, old, put)) {
         is_late = put->accepts_stale && put->compare < item_cas_load(old);
         if (!is_late) {
             return STORE_EXISTS;
@@ -392,7 +400,7 @@ static enum store_status
 cut_item(struct store *s, struct item *it, const struct store_cut *cut, uint64_t hash,
          uint32_t now, struct store_result *result, struct item **old)
 {
-    if (cut->has_compare && differs(s, it, cut->compare)) {
+    if (cut->has_compare && differs(it, cut->compare)) {
         return STORE_EXISTS;
     }
     if (!cut->marks_stale && !cut->empties) {
@@ -544,7 +552,7 @@ change_number(struct store *s, struct item *it, const struct store_sum *sum,
     if (it->value_len == 0 || (it->layout & ITEM_CHAINED)) {
         return STORE_NOT_NUMERIC; /* whatever its CAS */
     }
-    if (sum->has_compare && differs(s, it, sum->compare)) {
+    if (sum->has_compare && differs(it, sum->compare)) {
         return STORE_EXISTS;
     }
     if (!parse_value(it, &value)) {

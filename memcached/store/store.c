@@ -440,7 +440,7 @@ store_flush(struct store *s, uint32_t at, uint32_t now)
         /* It has struck: what it killed stays dead when the time is overwritten. */
         raise_border(&f->time_below, (uint64_t)pending + 1);
     }
-    if (at > now) {
+    if (at >= now) {
         f->latest = at;
         atomic_store_explicit(&f->at, at, memory_order_relaxed);
     } else {

@@ -443,8 +443,8 @@ must_check enum store_status store_arith(struct store *s, struct key key,
                                          char number[STORE_NUMBER_DIGITS], size_t *digits,
                                          struct store_result *result);
 
-/* Everything stored so far is gone; with at > now, it goes when the clock reaches `at`,
- * with all that is stored until then. Only the latest future flush is remembered. */
+/* Everything stored so far is gone; with at >= now, when the clock reaches `at`, with all that is stored
+ * until the end of that second. Only the latest of the latter kind is remembered. */
 void store_flush(struct store *s, uint32_t at, uint32_t now);
 
 /* ---- maintenance --------------------------------------------------------------------- */

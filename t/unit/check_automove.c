@@ -195,7 +195,7 @@ TEST(empties_a_class_that_is_free)
     reopen_with(12);
     store_set_automove(s, &automove);
     put_range("big", 0, 120, 70000, NOW + 2, NOW);
-    store_flush(s, NOW, NOW);
+    store_flush(s, 0, NOW);
     for (unsigned i = 0; i < 10; i++) {
         (void)juggle(s, 31, 500, NOW);
     }

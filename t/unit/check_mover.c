@@ -336,7 +336,7 @@ TEST(leaves_a_locked_item_alone)
 TEST(drops_what_has_expired)
 {
     put_big(0, 2 * PER_PAGE);
-    store_flush(s, NOW, NOW);
+    store_flush(s, 0, NOW);
     move(BIG_CLASS, 0);
     ck_assert_uint_eq(totals_of(s).move_rescues, 0);
     ck_assert_uint_eq(totals_of(s).move_evictions_nomem, 0);
@@ -479,7 +479,7 @@ TEST(rescues_heads_of_chains)
     move((int)head_class, 0);
     ck_assert_uint_gt(totals_of(s).move_rescues, 17);
     assert_chains();
-    store_flush(s, NOW, NOW);
+    store_flush(s, 0, NOW);
 }
 
 /* Where there is nowhere to go the class of the page makes room, as it is the one that loses it: large

@@ -137,7 +137,7 @@ TEST_LOOP(what_is_gone_stays_so, 2)
     conf.use_cas = _i == 0;
     begin_life(NOW);
     expect_ok(put(l.s, STORE_SET, "flushed", "v", 0, NOW));
-    store_flush(l.s, NOW, NOW);
+    store_flush(l.s, 0, NOW);
     expect_ok(put(l.s, STORE_SET, "deleted", "v", 0, NOW + 5));
     expect_ok(put_sized(l.s, "large", 50000, 0, NOW + 5));
     expect_ok(put(l.s, STORE_SET, "short", "v", NOW + 20, NOW + 5));
@@ -244,7 +244,7 @@ TEST_LOOP(a_full_store_works_on, 4)
         ck_assert_uint_eq(totals_of(l.s).curr_items, items);
         ck_assert_uint_le(totals_of(l.s).malloced_bytes, LIMIT);
     }
-    store_flush(l.s, NOW + 50, NOW + 50);
+    store_flush(l.s, 0, NOW + 50);
     restart_life(NOW + 50);
     assert_empty(l.s);
 }

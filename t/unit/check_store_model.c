@@ -222,7 +222,7 @@ do_cut(struct model *m, unsigned i)
         ck_assert_int_eq(status, STORE_MISS);
         return;
     }
-    if (cut.has_compare && m->use_cas && cut.compare != e->cas) {
+    if (cut.has_compare && cut.compare != (m->use_cas ? e->cas : 0)) {
         ck_assert_int_eq(status, STORE_EXISTS);
         return;
     }
@@ -360,7 +360,7 @@ do_flush(struct model *m)
     }
     m->flush_at = 0;
     store_flush(m->store, at, m->now);
-    if (at > m->now) {
+    if (at >= m->now) {
         m->flush_at = at;
     } else if (m->use_cas) {
         for (unsigned i = 0; i < KEYS; i++) {

@@ -297,7 +297,7 @@ TEST(a_visit_frees_so_many_at_most)
     store_range("k", 0, PLACES);
     use_policy(STORE_LRU_FLAT);
     (void)store_juggle(s, CLASS, MOVES, NOW);
-    store_flush(s, NOW, NOW);
+    store_flush(s, 0, NOW);
     struct store_juggled done = store_juggle(s, CLASS, FEW, NOW + 1);
     ck_assert_uint_eq(done.settled + done.reordered, FEW);
     ck_assert_uint_eq(totals_of(s).curr_items, PLACES - FEW);
