@@ -105,6 +105,7 @@ main(int argc, char **argv)
     /* The reader of the report has gone: that is an error like others, and files that
      * were asked for are written all the same. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* nor is a file that may not grow */
     int status = argc > 1 && tool_is(argv[1])
                      ? (int)tool_run(argc - 1, argv + 1, stdout, stderr)
                      : (int)generate(argc, argv);

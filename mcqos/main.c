@@ -4,6 +4,7 @@
  * mcqos: looks at a server and changes its quality of service.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -200,6 +201,7 @@ main(int argc, char **argv)
 {
     struct options o;
     int status = USAGE;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like others */
     if (options_parse(&o, argc, argv)) {
         if (o.wants_version) {
             printf("mcqos %s\n", PACKAGE_VERSION);

@@ -4,6 +4,7 @@
  * argv -> settings -> what they ask for.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,8 @@ main(int argc, char **argv)
     static struct settings settings;
     struct settings *s = &settings;
     int status = 1;
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file that may not grow is an error like others, also a log */
     /* Where the server is the entry point of an image, its name may come once more. */
     if (argc > 1 && strcmp(argv[1], "memcached") == 0) {
         argv[1] = argv[0];

@@ -159,6 +159,7 @@ if (is_ours()) {
             . 'an address of this machine'],
         [['-s', "$dir/file"], "UNIX socket: $dir/file: Address already in use; remove what is there, or choose "
             . 'another path (-s)'],
+        [['-s', ''], 'UNIX socket: the path is empty (-s)'],
         [['-s', "$dir/" . 's' x 200], 'UNIX socket: path is too long, at most 107 bytes: ' . "$dir/" . 's' x 200],
         $> == 0 ? [['-u', 'nobody', '-s', "$locked/socket"], "UNIX socket: $locked/socket: Permission denied; the user "
             . '(-u) needs the right to create it, or choose another path (-s)'] : (),

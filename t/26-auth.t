@@ -145,6 +145,9 @@ SKIP: {
 # What does not go together, and files that cannot be read.
 my $good = write_file("$dir/good", "foo:bar\n");
 my $bad = write_file("$dir/bad", "foo:bar\nfoobar\n");
+my ($pipe, $large) = ("$dir/pipe", write_file("$dir/large", ''));
+POSIX::mkfifo($pipe, 0600) or die "mkfifo: $!";
+truncate $large, (16 << 20) + 1 or die "truncate: $!";
 sub refused($status, $pattern, @args) {
     local $ENV{MEMCACHED_SASL_PWDB} = $good;
     my $run = run_program('-l', '127.0.0.1', '-p', '-1', @AS_ROOT, @args);
@@ -153,6 +156,8 @@ sub refused($status, $pattern, @args) {
 }
 for my $compat ('--compat=1.4', '--compat=1.6') {
     refused(1, qr/Could not open authfile \[$dir\/none\] for reading/, $compat, '-Y', "$dir/none");
+    refused(1, qr/Could not open authfile \[$_\] for reading, error it is no regular file of 16 MiB at most/, $compat, '-Y', $_)
+        for '/dev/zero', $pipe, $large;
     refused(1, qr/Authfile \[$bad\] has a malformed entry\. Should be 'user:password'/, $compat, '-Y', $bad);
     refused(64, qr/You cannot allow the ASCII protocol while using SASL/, $compat, '-S', '-B', 'ascii');
     refused(64, qr/You cannot allow the ASCII protocol while using SASL/, $compat, '-S', '-B', 'auto');

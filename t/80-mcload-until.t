@@ -80,6 +80,11 @@ for my $at_end ("--hgrm=$dir/none/x", "--plot=$0/none", '--plot=', '--hgrm=') {
     }
 }
 SKIP: {
+    # A file that may not grow: no signal, and nothing is left of it.
+    $run = run_program({command => ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', $MCLOAD, '-s', $at, '-r', 10, '-t', 100, '--until=n:100',
+            "--json=$dir/short"], timeout => 120});
+    has($run, 'no room by ulimit -f', status => 2, err => qr{\Q$dir/short\E: File too large});
+    ok(!-e "$dir/short", '... and no file');
     skip 'no /dev/full', 1 if !-c '/dev/full';
     $run = mcload(@slowly, @BRIEFLY, '--save=/dev/full');
     is($run->{status}, 2, 'nor one that is full') or diag($run->{out}, $run->{err});

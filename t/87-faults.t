@@ -295,6 +295,8 @@ each_profile(sub ($profile) {
 each_profile(sub ($profile) {
     my ($server, $s) = serve($profile, '-vv', {wrap => ['/bin/sh', '-c', 'exec "$0" "$@" 2>/dev/full >/dev/full']});
     exchange($s, "get nix\r\nbogus\r\n", "END\r\nERROR\r\n", '-vv into a full disk');
+    ($server, $s) = serve($profile, '-vv', {wrap => ['/bin/sh', '-c', 'ulimit -f 1; exec "$0" "$@" 2>' . scratch_dir() . '/log']});
+    exchange($s, "get nix\r\nbogus\r\n", "END\r\nERROR\r\n", '-vv into a file that may not grow (ulimit -f)');
 });
 
 done_testing();

@@ -166,10 +166,10 @@ for my $signal (qw(INT TERM)) {
         exec @MCQOS, 'layout', $shape, 'run', '-p', $first, "--memcached=$server", '--', '-vv', $> == 0 ? ('-u', 'nobody') : ();
     });
     close $writer;
-    readline $reader;
-    close $reader;
+    $reader->blocking(0);
     my $s;
-    soon { $s = IO::Socket::INET->new("127.0.0.1:$first") } 'served';
+    soon { 1 while sysread $reader, my $said, 4096; $s = IO::Socket::INET->new("127.0.0.1:$first") } 'served';
+    close $reader;
     syswrite $s, "version\r\n"; # is printed
     ok(defined ended($pid), 'mcqos ends');
     soon { !IO::Socket::INET->new("127.0.0.1:$first") } 'and its servers';

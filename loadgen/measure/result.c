@@ -254,7 +254,7 @@ judge(struct result *r, const struct check_limits *l)
         {CHECK_LITTLE, own && has_little, little},
         {CHECK_LATENESS, paced && hist_count(t->late) > 0, lateness_of(r)},
         {CHECK_STEAL, own && r->has_steal, r->steal},
-        {CHECK_CPU_WAIT, paced, result_longest_wait(r)},
+        {CHECK_CPU_WAIT, own, result_longest_wait(r)},
         {CHECK_SERVED, own, (double)ctr_get(&t->unserved)},
         {CHECK_UNANSWERED, own && !r->is_open,
          result_ratio(in_vain, fmax(in_vain, (double)ctr_get(&t->on_their_way)))},

@@ -4,7 +4,10 @@
 #include "serve/auth.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/num.h"
@@ -15,6 +18,7 @@
 #define TOKEN_KEPT (2 * AUTH_FIELD_MAX + 1) /* a longer token cannot be right */
 #define LINE_MIN 6                          /* shorter lines close: "quit" */
 #define LINE_MAX_BYTES 2048                 /* that may wait for a line feed */
+#define AUTH_BYTES_MAX (16 << 20)           /* of a file */
 #define LINE_WORDS 5                        /* set <any> <any> <any> <length> */
 #define LINE_END_BYTES 2
 
@@ -170,12 +174,22 @@ static bool
 entries_read(struct entries *e, enum auth_kind kind, const char *path, char *err,
              size_t err_len)
 {
+    struct stat st;
     *e = (struct entries){.list = NULL};
-    FILE *file = fopen(path, "re");
+    /* A device has no end, and a pipe would be waited for. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_open = fd >= 0 && fstat(fd, &st) == 0;
+    bool is_file = is_open && S_ISREG(st.st_mode) && st.st_size <= AUTH_BYTES_MAX;
+    FILE *file = is_file ? fdopen(fd, "r") : NULL;
     if (file == NULL) {
+        const char *why = is_open && !is_file ? "it is no regular file of 16 MiB at most"
+                                              : strerror(errno);
+        if (fd >= 0) {
+            close(fd);
+        }
         return fail_because(err, err_len,
                             "Could not open authfile [%s] for reading, error %s", path,
-                            strerror(errno));
+                            why);
     }
     enum line_status status = take_lines(e, kind, file);
     bool is_read = ferror(file) == 0;

@@ -41,6 +41,11 @@ unix_listen(const char *path, unsigned mode, int backlog, const char *option,
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct stat st;
     *file = (struct unix_file){.path = path};
+    if (*path == '\0') { /* the kernel would take a name that no file's rights protect */
+        snprintf(err, err_len, "failed to listen on UNIX socket: the path is empty (%s)",
+                 option);
+        return -1;
+    }
     if (strlen(path) >= sizeof addr.sun_path) {
         snprintf(
             err, err_len,
