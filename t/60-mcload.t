@@ -93,7 +93,7 @@ soon {
     like($run->{out}, qr{\AINVALID:[ ][^\n]+:[ ][^\n]+\n
         Rate[ ]=[ ]2000\.0/s[ ]asked[ ]for,[ ][\d.]+/s[ ]achieved[ ]\([\d.]+%\)\n
         $latency
-        Hits[ ]=[ ]no[ ]key[ ]was[ ]asked[ ]for\n
+        Hits[ ]=[ ]no[ ]get[ ]was[ ]answered\n
         Errors[ ]=[ ]0\n$until\z}x, '... begins with a reason and what to do');
     $run = mcload('-s', $at, '-r', '10', '--noload', @BRIEFLY, '--format=mutilate,text');
     like($run->{out}, qr/\A#type.*^TX [^\n]+\n\n${verdict}Rate = .*^Errors = 0\n\z/ms,

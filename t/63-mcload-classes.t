@@ -107,6 +107,11 @@ for my $slo ('p50:100s', 'p50:1ns') {
     is($run->{json}{'slo.met'}, $word eq 'met' ? 'true' : 'false', '... and whether it was met');
     is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : $status, '... and so is the status');
 }
+# Of few requests none may be beyond it: then it says nothing.
+$run = mcload_json('-s', $at, '-t', '100', '--until=n:10', '-r', '10', '-q', '100', '--slo=p99.99:100s', '--assert');
+like($run->{out}, qr/^Objective p99\.99:100s = not known: that takes 10000 requests at least$/m, 'too few requests');
+has($run->{json}, '... in the JSON', 'slo.known' => 'false', 'slo.met' => 'false');
+is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : 4, '... which is not met');
 $run = mcload('-s', $at, '-t', '0.3', '-r', '10', '-q', '100', '--slo=p50:1ns');
 is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : 0, 'without --assert it is only told');
 

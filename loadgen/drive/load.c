@@ -66,6 +66,14 @@ static const char *
 lost(struct load *l, const struct lconn *c)
 {
     bool is_udp = c->target->transport == TRANSPORT_UDP;
+    uint64_t stored = ctr_get(&l->counters->loaded);
+    if (stored > 0) { /* it is the right protocol */
+        snprintf(l->err, l->err_len,
+                 "loading: %s %s after %ju records of a thread were stored: see its log",
+                 c->target->name, is_udp ? "listens no more" : "closed the connection",
+                 (uintmax_t)stored);
+        return l->err;
+    }
     snprintf(l->err, l->err_len, "loading: %s %s: does it speak %s over %s?",
              c->target->name, is_udp ? "does not listen" : "closed the connection",
              l->set->conf.codec->name, transport_names[c->target->transport]);
@@ -188,7 +196,7 @@ refused(struct load *l, const struct lconn *c, const struct reply_done *done,
 {
     bool is_reply = done->outcome != REPLY_BROKEN && done->outcome != REPLY_GARBLED;
     const char *spoken = is_reply ? NULL : codec_guess(reply, reply_len);
-    if (spoken != NULL) {
+    if (spoken != NULL && strstr(spoken, l->set->conf.codec->name) == NULL) {
         snprintf(l->err, l->err_len, "loading: %s speaks another protocol: try %s",
                  c->target->name, spoken);
         return l->err;

@@ -130,18 +130,20 @@ judge_classes(struct result *r)
     }
 }
 
-/* Without requests nothing was served at all. */
+/* Few requests tell nothing of a percentile that none of them needs to be beyond; none, of nothing. */
 static void
 judge_slo(struct result *r)
 {
     if (r->slo.percent == 0) {
         return;
     }
-    uint64_t censored = result_censored(&r->total);
-    const struct hist *all = r->all[r->from];
+    double all = (double)(hist_count(r->all[r->from]) + result_censored(&r->total));
+    double beyond = 100 - r->slo.percent;
+    r->slo_needs = beyond > 0 ? (uint64_t)ceil(100 / beyond - 1e-6) : 1;
     r->slo_value = result_at(r, r->from, r->slo.percent / 100);
-    r->is_slo_met = hist_count(all) + censored > 0 && !r->slo_value.is_bound &&
-                    r->slo_value.ns <= r->slo.limit;
+    r->is_slo_known = all >= (double)r->slo_needs;
+    r->is_slo_met =
+        r->is_slo_known && !r->slo_value.is_bound && r->slo_value.ns <= r->slo.limit;
 }
 
 const struct counters *
@@ -240,7 +242,7 @@ judge(struct result *r, const struct check_limits *l)
         bool applies;
         double value;
     } rows[] = {
-        {CHECK_ANSWERS, own, good},
+        {CHECK_ANSWERS, own, r->is_open ? good : (double)counters_done(t)},
         {CHECK_CPU, own, busiest(r)},
         {CHECK_RATE, paced, result_ratio(good, offered)},
         {CHECK_ADHERENCE, paced,
@@ -256,7 +258,7 @@ judge(struct result *r, const struct check_limits *l)
         {CHECK_STEAL, own && r->has_steal, r->steal},
         {CHECK_CPU_WAIT, own, result_longest_wait(r)},
         {CHECK_SERVED, own, (double)ctr_get(&t->unserved)},
-        {CHECK_UNANSWERED, own && !r->is_open,
+        {CHECK_UNANSWERED, own,
          result_ratio(in_vain, fmax(in_vain, (double)ctr_get(&t->on_their_way)))},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

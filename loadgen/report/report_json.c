@@ -281,7 +281,7 @@ write_slo(struct json *j, const struct result *r)
         json_object_of(j, "slo", JSON("objective", &text[0]),
                        JSON("percentile", r->slo.percent), JSON("limit", r->slo.limit),
                        JSON(r->slo_value.is_bound ? "above" : "value", r->slo_value.ns),
-                       JSON("met", r->is_slo_met));
+                       JSON("known", r->is_slo_known), JSON("met", r->is_slo_met));
     }
 }
 

@@ -341,10 +341,15 @@ print_objectives(const struct result *r, FILE *out)
         char text[OBJECTIVE_TEXT_MAX];
         if (c->slo.percent > 0) {
             objective_describe(&c->slo, text);
-            fprintf(out, "Objective %s%s%s = %s, %s%.1f us\n", text,
-                    r->classes_len > 1 ? " of " : "", r->classes_len > 1 ? c->name : "",
-                    c->is_slo_met ? "met" : "missed", c->slo_value.is_bound ? ">" : "",
-                    report_us(c->slo_value.ns));
+            fprintf(out, "Objective %s%s%s = ", text, r->classes_len > 1 ? " of " : "",
+                    r->classes_len > 1 ? c->name : "");
+            if (!c->is_slo_known) {
+                fprintf(out, "not known: that takes %ju requests at least\n",
+                        (uintmax_t)c->slo_needs);
+                continue;
+            }
+            fprintf(out, "%s, %s%.1f us\n", c->is_slo_met ? "met" : "missed",
+                    c->slo_value.is_bound ? ">" : "", report_us(c->slo_value.ns));
         }
     }
 }
