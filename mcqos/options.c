@@ -3,9 +3,12 @@
  */
 #include "mcqos/options.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
+#define SIBLING                                                                          \
+    "/../memcached/memcached" /* of this program's folder, in that of a build */
 #define MOST_SECONDS 3600
 #define MOST_MEGABYTES (1 << 30)
 
@@ -106,14 +109,22 @@ options_table(void)
     return &table;
 }
 
-/* Before it is installed, the one in PATH. A unit needs a path. */
+/* Before it is installed, the one of the same build, or the one in PATH. A unit needs a path. */
 static void
 find_server(struct layout_options *l)
 {
-    if (l->units == NULL && strcmp(l->program, SERVER_PATH) == 0 &&
-        access(SERVER_PATH, X_OK) != 0) {
-        l->program = strrchr(SERVER_PATH, '/') + 1;
+    static char built[PATH_MAX];
+    if (l->units != NULL || strcmp(l->program, SERVER_PATH) != 0 ||
+        access(SERVER_PATH, X_OK) == 0) {
+        return;
     }
+    ssize_t len = readlink("/proc/self/exe", built, sizeof built - sizeof SIBLING);
+    char *slash = len > 0 ? memrchr(built, '/', (size_t)len) : NULL;
+    if (slash != NULL) {
+        memcpy(slash, SIBLING, sizeof SIBLING);
+    }
+    l->program =
+        slash != NULL && access(built, X_OK) == 0 ? built : strrchr(SERVER_PATH, '/') + 1;
 }
 
 bool

@@ -311,7 +311,7 @@ each_profile(sub ($profile) {
     is(mem_stats($server->connect)->{curr_items}, 200, 'all of them');
     $server->stop('USR1');
     fresh();
-    refused('native', qr/preallocation needs -m \d+ or more/, 'too little for that', '-m', '10');
+    refused('native', qr/preallocation \(-L, -e\) needs -m \d+ or more/, 'too little for that', '-m', '10');
 }
 
 # ---- a signal in the start ------------------------------------------------------------------
@@ -349,6 +349,6 @@ fresh();
 refused('1.6', qr/can't (?:reserve|resize) .*: (?:File too large|No space left on device|Invalid argument)/,
     'no room', '-m', '1000000000');
 ok(!-s $file, 'nothing is left lying around');
-refused('1.6', qr/preallocation needs -m \d+ or more/, 'less than a page a class', '-m', '10');
+refused('1.6', qr/preallocation \(-L, -e\) needs -m \d+ or more/, 'less than a page a class', '-m', '10');
 
 done_testing();

@@ -4,6 +4,7 @@
 use FindBin;
 use MCTest ':ours';
 use MCQos;
+use File::Copy 'copy';
 use JSON::PP;
 
 my $dir = scratch_dir();
@@ -153,16 +154,25 @@ mcqos_says(64, '', qr/top needs a terminal|built without ncurses/, '-s', serve()
     mcqos_says(2, '', qr{cannot connect to .*; for a server that is to run: mcqos doctor -- OPTIONS}, '-s', "$dir/none", 'doctor');
 }
 
-# Before the server is installed it is the one in PATH.
+# Before the server is installed it is that of the same build, or the one in PATH.
 SKIP: {
     my ($installed) = mcqos('help', 'memcached')->{out} =~ m{\((/[^)]+)\)};
-    skip 'a server is installed', 2 if -e $installed;
+    skip 'a server is installed', 3 if -e $installed;
     my $name = $installed =~ s{.*/}{}r;
-    mkdir "$dir/bin" or die "$dir/bin: $!";
-    write_file("$dir/bin/$name", "#!/bin/sh\necho \"\$@\"\n");
-    chmod 0755, "$dir/bin/$name" or die "chmod: $!";
+    for my $folder (qw(bin memcached mcqos)) {
+        mkdir "$dir/$folder" or die "$dir/$folder: $!";
+    }
+    for my $path ("bin/$name", 'memcached/memcached') {
+        write_file("$dir/$path", "#!/bin/sh\necho \"\$0 \$@\"\n");
+        chmod 0755, "$dir/$path" or die "chmod: $!";
+    }
+    copy($MCQOS[-2], "$dir/mcqos/mcqos") or die "copy: $!";
+    chmod 0755, "$dir/mcqos/mcqos" or die "chmod: $!";
     local $ENV{PATH} = "$dir/bin:$ENV{PATH}";
-    mcqos_says(0, "--doctor -m 5\n", '', 'doctor', '--', '-m', 5);
+    local @MCQos::MCQOS = "$dir/mcqos/mcqos";
+    mcqos_says(0, "$dir/mcqos/../memcached/memcached --doctor -m 5\n", '', 'doctor', '--', '-m', 5);
+    unlink "$dir/memcached/memcached";
+    mcqos_says(0, "$dir/bin/$name --doctor -m 5\n", '', 'doctor', '--', '-m', 5);
     SKIP: {
         skip 'built without hwloc', 4 if !has_hwloc();
         mcqos_says(0, qr/^\Q$name\E -l /m, '', 'layout', '1s1c1t');

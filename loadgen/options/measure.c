@@ -35,7 +35,8 @@ call_time(void *conf, const char *text)
         return NULL;
     }
     o->has_time = true;
-    return value_time(text, TIME_MIN_S, &o->time_s, "the time must be above 0");
+    return value_time(text, TIME_MIN_S, &o->time_s,
+                      "the time must be above 0: 1 ms to 1000000 s");
 }
 
 static const char *

@@ -72,7 +72,8 @@ value_addresses(void *conf, const char *text,
 const char *
 value_span(void *field, const char *text)
 {
-    return value_time(text, SPAN_MIN_S, field, "a time must be above 0");
+    return value_time(text, SPAN_MIN_S, field,
+                      "a time must be above 0, and at most 1000000 s");
 }
 
 const char *

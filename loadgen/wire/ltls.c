@@ -35,7 +35,9 @@ static const char *
 complaint(char *text, size_t len)
 {
     unsigned long code = ERR_get_error();
-    const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+    const char *reason = ERR_GET_LIB(code) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(code))
+                         : code != 0                      ? ERR_reason_error_string(code)
+                                                          : NULL;
     snprintf(text, len, "%s", reason != NULL ? reason : "no reason given");
     ERR_clear_error();
     return text;

@@ -147,7 +147,7 @@ static const struct opt options[] = {
      .help = "access mode of the UNIX socket, octal"},
     {.letter = 'b', .name = "listen-backlog", .kind = OPT_INT, OF(listen.backlog), .min = 1,
      .max = 1 << 30, .arg = "N", .section = NETWORK, .preset = "1024",
-     .error = "backlog must be greater than 0", .help = "backlog of the listening sockets"},
+     .error = "backlog must be greater than 0 and at most 1073741824", .help = "backlog of the listening sockets"},
     {.letter = 'B', .name = "protocol", SET(set_protocol), .exit_status = FRONT_USAGE,
      .arg = "auto|ascii|binary", .section = NETWORK, .preset_help = "auto",
      .help = "protocol"},

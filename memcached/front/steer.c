@@ -25,7 +25,7 @@ set_steer(void *conf, const char *text)
 static const struct opt options[] = {
     {.letter = 'N', .name = "napi-ids", .kind = OPT_INT, OF(listen.napi_ids), .min = 1,
      .max = INT32_MAX, .exit_status = 1, .arg = "N", .section = THREADS,
-     .error = "Maximum number of NAPI IDs must be greater than 0",
+     .error = "Maximum number of NAPI IDs must be greater than 0 and at most 2147483647",
      .help = "as --steer=napi, for at most N receive queues"},
     {.name = "steer", SET(set_steer), .arg = "rr|cpu|reuseport|napi|p2c", .section = THREADS,
      .after = "pin", .preset_help = "cpu with --pin, else rr",

@@ -38,7 +38,7 @@ static const struct opt options[] = {
      .common = 8, .preset_help = "4", .help = "worker threads; auto: by CPUs and quota"},
     {.letter = 'R', .name = "max-reqs-per-event", .kind = OPT_INT, OF(requests_per_event),
      .min = 1, .max = 1e9, .arg = "N", .section = THREADS, .preset = "20",
-     .error = "Number of requests per event must be greater than 0",
+     .error = "Number of requests per event must be greater than 0 and at most 1000000000",
      .help = "requests of one connection in a row before others are served"},
 };
 /* clang-format on */

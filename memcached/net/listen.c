@@ -331,8 +331,12 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     }
     if (file == NULL || fclose(file) != 0 || !is_written ||
         rename(temporary, path) != 0) {
-        return fail_because(err, err_len, "failed to write the port file %s: %s", path,
-                            strerror(errno));
+        (void)fail_because(err, err_len, "failed to write the port file %s: %s", path,
+                           strerror(errno));
+        if (fd >= 0) {
+            unlink(temporary);
+        }
+        return false;
     }
     return true;
 }

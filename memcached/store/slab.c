@@ -336,8 +336,8 @@ provide(struct slab *sl, const struct store_conf *conf, char *err, size_t err_le
     uint64_t needed = count_classes_needed(sl);
     if (sl->pages.limit_bytes / STORE_PAGE_BYTES < needed) {
         return fail_because(err, err_len,
-                            "preallocation needs -m %" PRIu64
-                            " or more: a megabyte for each of so many sizes of items",
+                            "preallocation (-L, -e) needs -m %" PRIu64
+                            " or more: a megabyte for each slab class",
                             needed);
     }
     snprintf(err, err_len, "no memory for preallocation");

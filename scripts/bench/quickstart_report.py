@@ -23,7 +23,7 @@ def stats(name):
 def time_of(result, name):
     """A percentile that falls among requests never answered is above what is known of it."""
     is_above = name in result["latency"]["intended"]["pct_above"]
-    return f"{'in more than' if is_above else 'within'} {side.duration(side.quantile_of(result, name))}"
+    return f"{name} {'above ' if is_above else ''}{side.duration(side.quantile_of(result, name))}"
 
 
 def main():
@@ -39,7 +39,7 @@ def main():
 threads    {len(cpus)} workers, each on a CPU of its own: {', '.join(cpus)}
 asked for  {totals['offered_qps']:,.0f} gets a second; {totals['achieved_qps']:,.0f} were answered, \
 {totals['hits'] / max(totals['keys'], 1):.0%} of them with a value
-times      half {times[0]}, 99 % {times[1]}, 99.9 % {times[2]}
+times      {', '.join(times)}
 limit      {int(qos['qps_limit']):,} a second (--qps-limit=50k); asked for as many as possible, the server answered \
 {flat['totals']['achieved_qps']:,.0f}
 waiting    {waited:.0%} of all requests waited for the limit, {float(qos['qps_delay_avg_us']):,.0f} us \
