@@ -35,7 +35,7 @@ run_signals(sigset_t *signals)
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
-    /* Of a terminal that is gone; who ignores it (nohup) goes on. */
+    /* Of a terminal that is gone, unless that is ignored (nohup). */
     struct sigaction hangup;
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
         sigaddset(signals, SIGHUP);

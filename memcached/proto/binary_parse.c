@@ -3,6 +3,8 @@
  */
 #include "proto/binary.h"
 
+#include "base/be.h"
+
 #define OPCODES 256
 
 enum presence { NO, MUST, MAY };
@@ -35,24 +37,6 @@ static const enum verb_family families[VERB_COUNT] = {
 #include "proto/verb.def"
 #undef VERB
 };
-
-/* ---- bytes ---------------------------------------------------------------------------- */
-
-static uint32_t
-be(const char *p, unsigned bytes)
-{
-    uint32_t value = 0;
-    for (unsigned i = 0; i < bytes; i++) {
-        value = value << 8 | (uint8_t)p[i];
-    }
-    return value;
-}
-
-static uint64_t
-be64(const char *p)
-{
-    return (uint64_t)be(p, 4) << 32 | be(p + 4, 4);
-}
 
 /* The lengths of a request. They are the client's word: nothing is read or skipped by them
  * before has_sane_lengths and fits have compared them. */
@@ -102,7 +86,7 @@ static struct lengths
 lengths_of(const char *p)
 {
     return (struct lengths){
-        .key = be(p + 2, 2), .extras = (uint8_t)p[4], .body = be(p + 8, 4)};
+        .key = be_get(p + 2, 2), .extras = be_get(p + 4, 1), .body = be_get(p + 8, 4)};
 }
 
 /* An unknown opcode; the lengths come first. */
@@ -148,17 +132,17 @@ read_extras(const char *extras, size_t len, struct req *req)
 {
     switch (req->family) {
     case FAMILY_STORE:
-        req->flags = len > 0 ? be(extras, 4) : 0;
-        req->exptime = len > 0 ? be(extras + 4, 4) : 0;
+        req->flags = len > 0 ? (uint32_t)be_get(extras, 4) : 0;
+        req->exptime = len > 0 ? (uint32_t)be_get(extras + 4, 4) : 0;
         break;
     case FAMILY_ARITH:
-        req->number = be64(extras);
-        req->initial = be64(extras + 8);
-        req->exptime = be(extras + 16, 4);
+        req->number = be_get(extras, 8);
+        req->initial = be_get(extras + 8, 8);
+        req->exptime = (uint32_t)be_get(extras + 16, 4);
         req->creates = req->exptime != BINARY_NO_CREATE;
         break;
     default:
-        req->exptime = len > 0 ? be(extras, 4) : 0;
+        req->exptime = len > 0 ? (uint32_t)be_get(extras, 4) : 0;
         break;
     }
 }
@@ -204,8 +188,8 @@ binary_parse(const char *p, size_t n, const struct rules *rules, struct req *req
     req->opcode = (uint8_t)p[1];
     const struct opcode_row *row = &opcodes[req->opcode];
     struct lengths len = lengths_of(p);
-    req->opaque = be(p + 12, 4);
-    req->compare = be64(p + 16);
+    req->opaque = (uint32_t)be_get(p + 12, 4);
+    req->compare = be_get(p + 16, 8);
     req->verb = row->is_known ? row->verb : VERB_NOOP;
     req->family = families[req->verb];
     req->is_quiet = row->is_quiet;

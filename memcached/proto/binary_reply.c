@@ -3,6 +3,8 @@
  */
 #include "proto/binary.h"
 
+#include "base/be.h"
+
 #define FLAGS_BYTES 4
 #define NUMBER_BYTES 8
 #define LINES_END "END\r\n"
@@ -73,9 +75,7 @@ is_silent(const struct req *req, enum binary_status status)
 static char *
 put_be(char *to, uint64_t value, unsigned bytes)
 {
-    for (unsigned i = 0; i < bytes; i++) {
-        to[i] = (char)(uint8_t)(value >> 8 * (bytes - 1 - i));
-    }
+    be_put(to, value, bytes);
     return to + bytes;
 }
 

@@ -3,22 +3,11 @@
  */
 #include "sock/udp_frame.h"
 
+#include "base/be.h"
+
 #define BINARY_REPLY_MAGIC 0x81
 
 enum offset { OFFSET_ID = 0, OFFSET_SEQUENCE = 2, OFFSET_TOTAL = 4, OFFSET_RESERVED = 6 };
-
-static uint16_t
-read_u16(const char *p)
-{
-    return (uint16_t)((uint8_t)p[0] << 8 | (uint8_t)p[1]);
-}
-
-static void
-write_u16(char *to, uint16_t value)
-{
-    to[0] = (char)(value >> 8);
-    to[1] = (char)value;
-}
 
 bool
 udp_frame_decode(const char *p, size_t len, struct udp_frame *frame)
@@ -26,9 +15,9 @@ udp_frame_decode(const char *p, size_t len, struct udp_frame *frame)
     if (len <= UDP_FRAME_HEADER_BYTES) {
         return false;
     }
-    *frame = (struct udp_frame){.id = read_u16(p + OFFSET_ID),
-                                .sequence = read_u16(p + OFFSET_SEQUENCE),
-                                .total = read_u16(p + OFFSET_TOTAL)};
+    *frame = (struct udp_frame){.id = (uint16_t)be_get(p + OFFSET_ID, 2),
+                                .sequence = (uint16_t)be_get(p + OFFSET_SEQUENCE, 2),
+                                .total = (uint16_t)be_get(p + OFFSET_TOTAL, 2)};
     return true;
 }
 
@@ -45,10 +34,10 @@ udp_frame_is_reply(const char *p, size_t len)
 void
 udp_frame_encode(const struct udp_frame *frame, char to[UDP_FRAME_HEADER_BYTES])
 {
-    write_u16(to + OFFSET_ID, frame->id);
-    write_u16(to + OFFSET_SEQUENCE, frame->sequence);
-    write_u16(to + OFFSET_TOTAL, frame->total);
-    write_u16(to + OFFSET_RESERVED, 0);
+    be_put(to + OFFSET_ID, frame->id, 2);
+    be_put(to + OFFSET_SEQUENCE, frame->sequence, 2);
+    be_put(to + OFFSET_TOTAL, frame->total, 2);
+    be_put(to + OFFSET_RESERVED, 0, 2);
 }
 
 uint16_t
