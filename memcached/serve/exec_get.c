@@ -79,18 +79,19 @@ static bool
 put_borrowed(const struct env *env, struct chain *out, struct item *item, size_t total)
 {
     struct item_place place = {NULL, 0};
-    for (size_t offset = 0; offset < total;) {
-        const char *p;
-        size_t n = exec_bytes(item, &place, offset, total, &p);
+    const char *p;
+    size_t offset = 0, n = item_bytes(item, 0, &p);
+    n = n < total ? n : total;
+    while (chain_borrow(out, &env->chain, p, n, offset + n == total ? item : NULL)) {
         offset += n;
-        if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
-            /* Runs already borrowed are dropped with the chain, before they
-             * are sent. */
-            store_release(env->store, item);
-            return false;
+        if (offset == total) {
+            return true;
         }
+        n = exec_bytes(item, &place, offset, total, &p);
     }
-    return true;
+    /* Runs already borrowed are dropped with the chain, before they are sent. */
+    store_release(env->store, item);
+    return false;
 }
 
 bool
