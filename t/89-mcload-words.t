@@ -193,6 +193,7 @@ refuses("\Q$$_[1]\E", $$_[0]) for ['--requests=1000', '--until=n:N'], ['--hide-h
     ['--data-size-range=1-5', '--valuesize=uniform:MIN,MAX'], ['--rate-limiting=5', '--qps=N'], ['--latency', 'always printed'],
     ['--port=5', '--server=HOST:PORT'], ['--key-pattern=S:S', '--popularity='], ['--tls', '--transport=tls'];
 refuses('SETS:GETS', "--ratio=$_") for '1', '0:0', ':', '1:x', '1:2:3';
+refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9', '50,95,50';
 
 # ---- the JSON ----------------------------------------------------------------------------
 

@@ -171,7 +171,10 @@ static void
 open_due(struct event_loop *l, nsec_t now)
 {
     while (reconnect_next_due(&l->reconnect) <= now && now < l->drive.window.end) {
-        struct lconn *c = reconnect_take(&l->reconnect);
+        struct lconn *c = reconnect_take(&l->reconnect, now);
+        if (c == NULL) {
+            continue;
+        }
         connect_on(l, c, now);
         fill(l, c, now);
     }

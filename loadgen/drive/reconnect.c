@@ -3,6 +3,8 @@
  */
 #include "loadgen/drive/reconnect.h"
 
+enum { IS_DUE, HAS_PLACE }; /* what an alarm is for */
+
 void
 reconnect_init(struct reconnect *r, struct drive *d)
 {
@@ -50,8 +52,7 @@ open_at(struct reconnect *r, struct lconn *c, nsec_t when)
     struct drive_conn *dc = drive_conn_of(r->d, c);
     must(!dc->has_alarm && c->state == LCONN_DOWN);
     dc->has_alarm = true;
-    when = pacer_reserve(&r->pacer, when);
-    alarms_push(&r->alarms, (struct alarm_entry){when, c->index, 0});
+    alarms_push(&r->alarms, (struct alarm_entry){when, c->index, IS_DUE});
 }
 
 /* After a loss, or an attempt that failed: which waits in any case. */
@@ -84,10 +85,18 @@ reconnect_replace(struct reconnect *r, struct lconn *c, nsec_t now)
     open_at(r, c, now + 1);
 }
 
+/* A place is taken when the connection may be opened, and not before: else those that wait after failures
+ * would keep the places of others. */
 struct lconn *
-reconnect_take(struct reconnect *r)
+reconnect_take(struct reconnect *r, nsec_t now)
 {
-    struct lconn *c = &r->d->set->conns[alarms_pop(&r->alarms).who];
+    struct alarm_entry alarm = alarms_pop(&r->alarms);
+    nsec_t when = alarm.value == IS_DUE ? pacer_reserve(&r->pacer, now) : now;
+    if (when > now) {
+        alarms_push(&r->alarms, (struct alarm_entry){when, alarm.who, HAS_PLACE});
+        return NULL;
+    }
+    struct lconn *c = &r->d->set->conns[alarm.who];
     drive_conn_of(r->d, c)->has_alarm = false;
     return c;
 }

@@ -33,8 +33,8 @@ reconnect_next_due(const struct reconnect *r)
 {
     return alarms_next(&r->alarms);
 }
-/* That one. */
-struct lconn *reconnect_take(struct reconnect *r);
+/* That one; NULL: it has to wait for its turn, by --connect-rate. */
+struct lconn *reconnect_take(struct reconnect *r, nsec_t now);
 /* Opens it, or goes on with one that was begun. False when the attempt has failed. */
 must_check bool reconnect_go_on(struct reconnect *r, struct lconn *c, nsec_t now);
 

@@ -3,8 +3,6 @@
  */
 #include "loadgen/drive/traffic.h"
 
-#define QUANTILES 10000
-
 const char *
 traffic_mode_name(enum traffic_mode mode)
 {
@@ -53,14 +51,6 @@ traffic_settle(struct traffic *out, const struct traffic *from,
 double
 traffic_session_mean(const struct traffic *t)
 {
-    double sum =
-        0; /* rounded and cut as the sessions are: the law's own mean is another */
-    if (t->mode != TRAFFIC_PARTLY) {
-        return 1;
-    }
-    for (unsigned i = 0; i < QUANTILES; i++) {
-        double u = (i + 0.5) / QUANTILES;
-        sum += (double)dist_size(&t->session, u, 1, TRAFFIC_SESSION_MAX);
-    }
-    return sum / QUANTILES;
+    return t->mode == TRAFFIC_PARTLY ? dist_size_mean(&t->session, 1, TRAFFIC_SESSION_MAX)
+                                     : 1;
 }

@@ -84,11 +84,9 @@ evenness_add(struct evenness *s, const struct evenness_log *l)
     for (unsigned i = 0; i < l->len; i++) {
         const struct hist *h = l->conns[i];
         must(l->server[i] < s->servers_len);
-        if (hist_count(h) > 0) {
-            hist_merge(s->servers[l->server[i]], h);
-            s->conns[s->conns_len++] = (struct evenness_conn){
-                {hist_count(h), hist_quantile(h, .50), hist_quantile(h, .99)}};
-        }
+        hist_merge(s->servers[l->server[i]], h);
+        s->conns[s->conns_len++] = (struct evenness_conn){
+            {hist_count(h), hist_quantile(h, .50), hist_quantile(h, .99)}};
     }
 }
 
@@ -119,12 +117,18 @@ evenness_range(const struct evenness *s, enum evenness_of what)
         return (struct evenness_range){0};
     }
     uint64_t *values = alloc_zeroed(s->conns_len, sizeof *values);
+    unsigned n = 0;
     for (unsigned i = 0; i < s->conns_len; i++) {
-        values[i] = s->conns[i].value[what];
+        const struct evenness_conn *c = &s->conns[i];
+        if (what == EVENNESS_REQUESTS || c->value[EVENNESS_REQUESTS] > 0) {
+            values[n++] = c->value[what];
+        }
     }
-    qsort(values, s->conns_len, sizeof *values, by_size);
-    struct evenness_range range = {values[0], values[(s->conns_len - 1) / 2],
-                                   values[s->conns_len - 1]};
+    qsort(values, n, sizeof *values, by_size);
+    struct evenness_range range = {0};
+    if (n > 0) { /* without requests there is no latency */
+        range = (struct evenness_range){values[0], values[(n - 1) / 2], values[n - 1]};
+    }
     free(values);
     return range;
 }

@@ -272,6 +272,20 @@ series_ci(const struct series *s, double q)
     return ci_of(batches, s->count, s->now.latency, q);
 }
 
+bool
+series_hits_of_halves(const struct series *s, double ratio[2])
+{
+    double hits[2] = {0}, keys[2] = {0};
+    for (unsigned i = 0; i < s->count; i++) {
+        hits[i >= s->count / 2] += (double)s->pieces[i].hits;
+        keys[i >= s->count / 2] += (double)s->pieces[i].keys;
+    }
+    for (unsigned half = 0; half < 2 && keys[0] > 0 && keys[1] > 0; half++) {
+        ratio[half] = hits[half] / keys[half];
+    }
+    return keys[0] > 0 && keys[1] > 0;
+}
+
 unsigned
 series_values(const struct series *s, enum series_what what, double *values)
 {

@@ -80,5 +80,8 @@ enum series_what {
     SERIES_WHATS,
 };
 
+/* Hits of the keys asked for, of the first and of the second half of the pieces. False: one had none. */
+must_check bool series_hits_of_halves(const struct series *s, double ratio[2]);
+
 /* One number a piece, those without any left out; `values` has SERIES_PIECES places. */
 unsigned series_values(const struct series *s, enum series_what what, double *values);

@@ -49,18 +49,19 @@ steady_cut(const double *values, unsigned n)
 struct drift
 drift_of(const double *values, unsigned n)
 {
-    unsigned size = n / (2 * DRIFT_PIECES);
     struct drift drift = {0};
-    if (size == 0) {
+    if (n < 2 * DRIFT_PIECES) {
         return drift;
     }
     double mean[2], error = 0;
     for (unsigned half = 0; half < 2; half++) {
         const double *at = values + half * (n / 2);
-        mean[half] = mean_of(at, size * DRIFT_PIECES);
+        unsigned len = half == 0 ? n / 2 : n - n / 2;
+        mean[half] = mean_of(at, len);
         double squares = 0;
         for (unsigned i = 0; i < DRIFT_PIECES; i++) {
-            squares += pow(mean_of(at + i * size, size) - mean[half], 2);
+            unsigned first = i * len / DRIFT_PIECES, end = (i + 1) * len / DRIFT_PIECES;
+            squares += pow(mean_of(at + first, end - first) - mean[half], 2);
         }
         error += squares / (DRIFT_PIECES * (DRIFT_PIECES - 1.0));
     }

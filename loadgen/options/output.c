@@ -10,6 +10,19 @@
 #include "base/num.h"
 #include "base/part.h"
 
+#define NAME_MAX_LEN 32
+
+/* As names of columns have them: without a point. */
+static void
+digits_of(double percent, char name[NAME_MAX_LEN])
+{
+    snprintf(name, NAME_MAX_LEN, "%.10g", percent);
+    char *point = strchr(name, '.');
+    if (point != NULL) {
+        memmove(point, point + 1, strlen(point));
+    }
+}
+
 static const char *
 add_percentile(void *conf, const char *p, size_t len)
 {
@@ -20,6 +33,15 @@ add_percentile(void *conf, const char *p, size_t len)
     }
     if (!num_double(p, len, &percent) || percent <= 0 || percent >= 100) {
         return "percentiles are numbers above 0 and below 100, with commas";
+    }
+    char name[NAME_MAX_LEN], other[NAME_MAX_LEN];
+    digits_of(percent, name);
+    for (unsigned i = 0; i < o->percentiles_len; i++) {
+        digits_of(100 * o->percentiles[i], other);
+        if (strcmp(name, other) == 0) {
+            return "two percentiles have the same name in tables, where 9.99 and 99.9 "
+                   "are p999";
+        }
     }
     o->percentiles[o->percentiles_len++] = percent / 100;
     return NULL;

@@ -203,7 +203,7 @@ print_without_answer(const struct counters *t, FILE *out)
 static void
 print_hits(const struct result *r, FILE *out)
 {
-    double values[SERIES_PIECES];
+    double halves[2] = {0, 0};
     double keys = report_count(&r->total.keys), hits = report_count(&r->total.hits);
     if (keys == 0) {
         return;
@@ -212,12 +212,9 @@ print_hits(const struct result *r, FILE *out)
     if (r->hits_expected >= 0) {
         fprintf(out, " (%.2f%% expected)", 100 * r->hits_expected);
     }
-    unsigned n =
-        r->series != NULL ? series_values(r->series, SERIES_HIT_RATIO, values) : 0;
-    if (n > 1) {
-        struct drift d = drift_of(values, n);
-        fprintf(out, ", %.2f%% in the first half, %.2f%% in the second", 100 * d.first,
-                100 * d.second);
+    if (r->series != NULL && series_hits_of_halves(r->series, halves)) {
+        fprintf(out, ", %.2f%% in the first half, %.2f%% in the second", 100 * halves[0],
+                100 * halves[1]);
     }
     fputc('\n', out);
 }

@@ -3,6 +3,7 @@
  */
 #include "loadgen/work/dist.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -10,6 +11,7 @@
 #define SHAPE_TINY 1e-9  /* below it a shape of 0 is meant: the formulae's limit */
 #define UNIT_MIN 0x1p-53 /* keeps a stretched number off the ends */
 #define SIMPSON_STEPS 2000
+#define GEV_T_MAX 100    /* behind it there is no probability */
 #define DEVIATIONS_MAX 8 /* of a law's scale: further down there is no probability */
 
 /* The largest coefficient first. */
@@ -164,11 +166,30 @@ gev_cdf(const struct dist *d, double x)
     return exp(-pow(t, -1 / d->c));
 }
 
+/* The same for a tail downwards that is longer than exponential: with z = (x - a) / b and
+ * t = (1 + c z)^(-1/c) it is the integral of b exp(-t) t^(-c - 1) from x = 0 on. */
+static double
+gev_far_below_zero(const struct dist *d)
+{
+    double base = 1 - d->c * d->a / d->b, power = -d->c - 1;
+    double first = base > 0 ? pow(base, -1 / d->c) : 0;
+    double step = (GEV_T_MAX + first) / SIMPSON_STEPS, sum = 0;
+    for (unsigned i = 0; i <= SIMPSON_STEPS; i++) {
+        double t = first + i * step;
+        double times = i == 0 || i == SIMPSON_STEPS ? 1 : i % 2 == 1 ? 4 : 2;
+        sum += times * exp(-t) * pow(t, power);
+    }
+    return d->b * sum * step / 3 - fmin(0, d->a - d->b / d->c); /* it ends there */
+}
+
 /* What the law has below 0, taken as 0, adds to the mean: the integral of its distribution
  * function up to 0, by Simpson's rule. */
 static double
 gev_below_zero(const struct dist *d)
 {
+    if (d->c <= -1) {
+        return gev_far_below_zero(d);
+    }
     double low = d->a - DEVIATIONS_MAX * d->b;
     if (d->c > SHAPE_TINY) {
         low = fmax(low, d->a - d->b / d->c);
@@ -241,6 +262,32 @@ dist_size(const struct dist *d, double u, uint64_t min, uint64_t max)
         return min;
     }
     return value >= (double)max ? max : (uint64_t)(value + 0.5);
+}
+
+#define HALVINGS 48 /* as far as 1 less so little is another number */
+#define QUANTILES 1000
+
+/* By quantiles: so many of the lower half, as many of the next quarter, and so on, as few of the last ones
+ * may be worth as much as all others. */
+double
+dist_size_mean(const struct dist *d, uint64_t min, uint64_t max)
+{
+    double sum = 0, low = 0, width = 0.5 / QUANTILES;
+    if (d->kind == DIST_PIECES) {
+        for (unsigned i = 0; i < d->pieces->count; i++) {
+            const struct dist_piece *p = &d->pieces->piece[i];
+            sum += (p->upto - low) * dist_size_mean(&p->law, min, max);
+            low = p->upto;
+        }
+        return sum;
+    }
+    for (unsigned i = 0; i < HALVINGS; i++, width /= 2) {
+        double first = 1 - 2 * QUANTILES * width;
+        for (unsigned n = 0; n < QUANTILES; n++) {
+            sum += width * (double)dist_size(d, first + (n + 0.5) * width, min, max);
+        }
+    }
+    return sum + 2 * QUANTILES * width * (double)dist_size(d, 1 - DBL_EPSILON, min, max);
 }
 
 static double

@@ -62,6 +62,8 @@ double dist_mean(const struct dist *d);
 
 /* dist_value rounded to the nearest whole number within [min, max]. */
 uint64_t dist_size(const struct dist *d, double u, uint64_t min, uint64_t max);
+/* The mean of dist_size: rounded and cut, so that there is one, another than that of the law. */
+double dist_size_mean(const struct dist *d, uint64_t min, uint64_t max);
 /* The largest size within [min, max] that dist_size can give. */
 uint64_t dist_size_max(const struct dist *d, uint64_t min, uint64_t max);
 

@@ -109,6 +109,10 @@ static const char *
 make_hotset(void *into, const struct form_args *a)
 {
     struct popularity *p = into;
+    if (a->value[0] >= 1 && a->value[1] < 1) {
+        return "all keys are hot, so all requests are theirs: hotset:1:1, or a share of "
+               "keys below 1";
+    }
     p->law = POPULARITY_HOTSET;
     p->points[0] = (struct popularity_point){a->value[0], a->value[1]};
     p->points[1] = (struct popularity_point){1, 1};

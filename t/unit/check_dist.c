@@ -246,6 +246,46 @@ TEST(test_files)
     ck_assert_ptr_nonnull(dist_parse(&d, "file:/no/such/file"));
 }
 
+/* Of laws that a few draws are worth most of: pareto is E[min(X, max)] by its formula. */
+TEST(test_mean_of_sizes)
+{
+    static const struct {
+        const char *text;
+        double mean;
+    } rows[] = {
+        {"7", 7},
+        {"uniform:1,99", 50},
+        {"discrete:1=99990,10000=4", 139990.0 / 99994},
+        {"pareto:1,10,0.8", 48.03},
+        {"mix:0.5*3+0.5*pareto:1,10,0.8", 25.515},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        SCOPED(dist_fini) struct dist d;
+        ck_assert_ptr_null(dist_parse(&d, rows[i].text));
+        double mean = dist_size_mean(&d, 1, 1000000);
+        ck_assert_msg(fabs(mean / rows[i].mean - 1) < 0.003, "%s: %g, not %g",
+                      rows[i].text, mean, rows[i].mean);
+    }
+}
+
+/* What is below 0 counts as 0, also of a long tail; they have a largest value, so that quantiles of equal
+ * width do. */
+TEST(test_mean_of_gev)
+{
+    static const char *const texts[] = {"gev:1,1,-0.5", "gev:5,2,-1", "gev:1,1,-2",
+                                        "gev:5,2,-2.5", "gev:2,1,-3", "gev:-3,1,-2"};
+    for (size_t i = 0; i < ROWS(texts); i++) {
+        struct dist d;
+        double sum = 0;
+        ck_assert_ptr_null(dist_parse(&d, texts[i]));
+        for (int n = 0; n < 1000000; n++) {
+            sum += fmax(0, dist_value(&d, (n + 0.5) / 1e6));
+        }
+        ck_assert_msg(fabs(dist_mean(&d) - sum / 1e6) < 1e-3, "%s: %g, not %g", texts[i],
+                      dist_mean(&d), sum / 1e6);
+    }
+}
+
 TEST(test_sizes)
 {
     struct dist d;

@@ -257,11 +257,31 @@ TEST(test_files)
 
 TEST(test_bad_texts)
 {
-    static const char *const texts[] = {
-        "",      "gauss",  "hotset",  "latests",  "hotset:1",   "hotset:1:2",
-        "zipf",  "seq:1",  "zipf:-1", "normal:",  "normal:0",   "hotset:0.1:",
-        "cdf:",  "etc:1",  "zipf:21", "zipf:nan", "normal:2",   "zipf-ordered:",
-        "zipf:", "zipf:x", "latest:", "latest:x", "hotset:0:1", "cdf:/no/such/file"};
+    static const char *const texts[] = {"",
+                                        "gauss",
+                                        "hotset",
+                                        "latests",
+                                        "hotset:1",
+                                        "hotset:1:2",
+                                        "hotset:1:0.5",
+                                        "zipf",
+                                        "seq:1",
+                                        "zipf:-1",
+                                        "normal:",
+                                        "normal:0",
+                                        "hotset:0.1:",
+                                        "cdf:",
+                                        "etc:1",
+                                        "zipf:21",
+                                        "zipf:nan",
+                                        "normal:2",
+                                        "zipf-ordered:",
+                                        "zipf:",
+                                        "zipf:x",
+                                        "latest:",
+                                        "latest:x",
+                                        "hotset:0:1",
+                                        "cdf:/no/such/file"};
     struct popularity p;
     expect_each(word, texts, popularity_parse(&p, word) != NULL);
 }

@@ -613,6 +613,24 @@ TEST_LOOP(test_lost, 3)
     check_sums();
 }
 
+/* One that waits after a loss keeps no other from being opened, at whatever rate. */
+TEST(test_lost_beside_connect_rate)
+{
+    dc.traffic.connect_rate = 1000;
+    dc.traffic.lifetime = dist_fixed(1);
+    dc.traffic.reconnect = RECONNECT_BACKOFF;
+    sim.delay = MS(1);
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(1) / 2;
+    run();
+    unsigned opened = 0;
+    for (unsigned i = 0; i < sim.dials_len; i++) {
+        nsec_t at = sim.dials[i] - SIM_BEGIN;
+        opened += at > MS(1) && at < LSET_BACKOFF_FIRST;
+    }
+    ck_assert_uint_ge(opened, 5);
+}
+
 /* Errors of the warm-up count, and are told from those of the window. */
 TEST(test_lost_in_warmup)
 {

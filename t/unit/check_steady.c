@@ -84,4 +84,12 @@ TEST(test_drift)
     ck_assert_double_eq(d.t, 0);
     ck_assert_double_eq(d.change, 0);
     ck_assert_double_eq(drift_of(values, 15).t, 0);
+    /* None is left out, also where halves have no whole number of pieces. */
+    for (unsigned n = 16; n < 48; n++) {
+        for (unsigned i = 0; i < n; i++) {
+            values[i] = i + 1 < n ? 1 : 1000;
+        }
+        d = drift_of(values, n);
+        ck_assert_double_eq_tol(d.second, (n - n / 2 + 999) / (double)(n - n / 2), 1e-9);
+    }
 }
