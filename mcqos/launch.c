@@ -232,7 +232,12 @@ launch(const struct layout *layout)
     must(all.processes != NULL && all.polls != NULL);
     sigemptyset(&heard);
     for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        sigaddset(&heard, signals[i]);
+        struct sigaction
+            action; /* what is ignored (nohup, a service's SIGPIPE) stays so */
+        must(sigaction(signals[i], NULL, &action) == 0);
+        if (signals[i] == SIGCHLD || action.sa_handler != SIG_IGN) {
+            sigaddset(&heard, signals[i]);
+        }
     }
     must(sigprocmask(SIG_BLOCK, &heard, &all.before) == 0);
     for (unsigned n = 0; n <= count; n++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -13,6 +14,7 @@
 #define SHARES_MAX 64
 #define SHARE_MOST 1000
 #define LAST_PORT 65535
+#define ADDRESS_MAX 256
 
 struct shares {
     unsigned each[SHARES_MAX], count;
@@ -160,12 +162,24 @@ divide(struct layout *l, const struct shares *shares, char *why)
 static bool
 is_one_address(const char *listen)
 {
+    char host[ADDRESS_MAX];
     size_t len = strcspn(listen, ";");
-    const char *colon = memchr(listen, ':', len);
-    bool is_v6 =
-        colon != NULL && memchr(colon + 1, ':', len - (size_t)(colon + 1 - listen));
-    bool is_bracketed = listen[0] == '[' && len > 0 && listen[len - 1] == ']';
-    return memchr(listen, ',', len) == NULL && (colon == NULL || is_v6 || is_bracketed);
+    bool is_bracketed = listen[0] == '[' && len > 1 && listen[len - 1] == ']';
+    if (is_bracketed) {
+        listen++;
+        len -= 2;
+    }
+    if (len == 0 || len >= sizeof host) {
+        return false;
+    }
+    memcpy(host, listen, len);
+    host[len] = '\0';
+    if (strchr(host, ':') == NULL) {
+        return !is_bracketed && strchr(host, ',') == NULL;
+    }
+    struct in6_addr address;
+    host[strcspn(host, "%")] = '\0'; /* a scope */
+    return inet_pton(AF_INET6, host, &address) == 1;
 }
 
 bool

@@ -161,6 +161,7 @@ link_ask(struct link *l, const char *question)
         }
         ssize_t n = send(l->fd, line + sent, (size_t)len - sent, MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            l->is_closed = errno == EPIPE || errno == ECONNRESET;
             return fail(l, "%s does not take a command: %s", l->server, strerror(errno));
         }
         sent += n > 0 ? (size_t)n : 0;
@@ -178,6 +179,7 @@ fill(struct link *l)
             l->has_answered = true;
             return true;
         }
+        l->is_closed = n == 0 || errno == ECONNRESET;
         if (n == 0) {
             return fail(l, "%s closed the connection before the end of its answer%s",
                         l->server,
@@ -319,7 +321,7 @@ link_open(struct link *l, const struct options *o)
     l->server = o->server;
     l->timeout = clock_seconds(o->timeout);
     l->deadline = clock_now() + l->timeout;
-    l->has_answered = false;
+    l->has_answered = l->is_closed = false;
     l->len = l->at = 0;
     l->why[0] = '\0';
     bool is_open = strchr(o->server, '/') != NULL ? open_path(l, o->server)

@@ -27,6 +27,7 @@ enum outcome {
 struct link {
     int fd;                   /* -1: closed */
     bool has_answered;        /* on this connection */
+    bool is_closed;           /* by the server */
     const char *server;       /* as it was given */
     nsec_t timeout, deadline; /* deadline 0: waits for ever */
     size_t len, at;           /* of buf: what was read, what was taken */

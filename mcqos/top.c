@@ -60,7 +60,7 @@ take_sample(struct top *t)
     struct facts next = {0};
     struct link *l = t->link;
     bool was_open = l->fd >= 0;
-    if (ask(t, &next) || (was_open && l->fd < 0 && ask(t, &next))) {
+    if (ask(t, &next) || (was_open && l->is_closed && ask(t, &next))) {
         facts_fini(&t->before);
         t->before = t->now;
         t->now = next;
@@ -149,11 +149,13 @@ obey(struct top *t, int key)
 static void
 loop(struct top *t)
 {
-    nsec_t last = 0; /* sample */
+    bool has_sample = false;
+    nsec_t last = 0;
     while (!t->is_over) {
         nsec_t now = clock_now(), due = last + clock_seconds(t->interval);
-        if (!t->is_paused && now >= due) {
+        if (!t->is_paused && (!has_sample || now >= due)) {
             take_sample(t);
+            has_sample = true;
             last = now = clock_now();
             due = last + clock_seconds(t->interval);
         }

@@ -235,7 +235,8 @@ refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9
     ok(read_line($client), 'a request');
     kill 'HUP', $pid;
     is(status_of($pid) >> 8, 3, 'a hang-up: status 3');
-    like(contents(scratch_dir() . '/hangup'), qr/"interrupted"/, '... and a report');
+    like(contents($out), qr/^INVALID: .*interrupted/m, '... and a report');
+    like(contents(scratch_dir() . '/hangup'), qr/"interrupted"/, '... also in its file');
     {
         local $SIG{HUP} = 'IGNORE';
         $pid = start_mcload('-s', $address, '-t', '30', '--noload', '-r', '10');

@@ -81,7 +81,7 @@ mcqos_says(64, '', qr/"walk": behind the shape come run/, 'layout', '2s3c2t', 'w
 mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run', "--machine=$papers");
 
 mcqos_says(64, '', qr/--listen=\Q$_\E: it is one address without a port/, 'layout', '1s2c1t', "--machine=$papers", '-l', $_)
-    for '127.0.0.1,::1', '127.0.0.1:11300', 'notls:127.0.0.1', 'h:1;class=bulk';
+    for '127.0.0.1,::1', '127.0.0.1:11300', 'notls:127.0.0.1', 'h:1;class=bulk', '[::1]:11300', 'notls:[::1]', 'notls:::1', '';
 
 # Units of systemd.
 {
@@ -171,7 +171,7 @@ for my $signal (qw(INT TERM)) {
     soon { 1 while sysread $reader, my $said, 4096; $s = IO::Socket::INET->new("127.0.0.1:$first") } 'served';
     close $reader;
     syswrite $s, "version\r\n"; # is printed
-    ok(defined ended($pid), 'mcqos ends');
+    soon { waitpid($pid, POSIX::WNOHANG()) == $pid } 'mcqos ends';
     soon { !IO::Socket::INET->new("127.0.0.1:$first") } 'and its servers';
 }
 

@@ -4,6 +4,7 @@
 use FindBin;
 use MCTest ':ours';
 use MCQos;
+use Cwd 'abs_path';
 use File::Copy 'copy';
 use JSON::PP;
 
@@ -170,7 +171,7 @@ SKIP: {
     chmod 0755, "$dir/mcqos/mcqos" or die "chmod: $!";
     local $ENV{PATH} = "$dir/bin:$ENV{PATH}";
     local @MCQos::MCQOS = "$dir/mcqos/mcqos";
-    mcqos_says(0, "$dir/mcqos/../memcached/memcached --doctor -m 5\n", '', 'doctor', '--', '-m', 5);
+    mcqos_says(0, abs_path($dir) . "/mcqos/../memcached/memcached --doctor -m 5\n", '', 'doctor', '--', '-m', 5);
     unlink "$dir/memcached/memcached";
     mcqos_says(0, "$dir/bin/$name --doctor -m 5\n", '', 'doctor', '--', '-m', 5);
     SKIP: {

@@ -25,6 +25,18 @@ each_profile(sub ($profile) {
     my $used = mem_stats($s, 'qos')->{qps_admitted} - $admitted;
     # One a second, which those who were still there may have had.
     cmp_ok($used, '<', $dead / 4 + time - $begin, "$dead dead clients did not take the tokens");
+    my $path = scratch_dir() . "/dead.$profile";
+    my ($unix) = serve($profile, '-t', '1', '-s', $path, '--qps-limit=1,burst=1', {path => $path});
+    my $control = $unix->control;
+    put($_, "get a\r\n") for my @waiting = map { $unix->connect } 1 .. 90; # a minute and a half
+    my $given_up = $unix->connect;
+    put($given_up, "set given_up 0 0 1\r\n1\r\n");
+    soon { (() = grep { /waiting/ } stat_lines($control, 'conns')) >= 30 } 'they wait';
+    my $conns = mem_stats($control)->{curr_connections};
+    close $given_up;
+    soon { mem_stats($control)->{curr_connections} < $conns } 'a UNIX socket that was closed';
+    exchange($control, "qos qps_limit off\r\n", "OK\r\n");
+    exchange($control, "get given_up\r\n", "END\r\n", '... and its request is not executed');
     put($s, "qos qps_limit off\r\n");
     is(read_line($s), "OK\r\n", 'no limit, to end at once');
 });

@@ -66,12 +66,13 @@ static const char *
 lost(struct load *l, const struct lconn *c)
 {
     bool is_udp = c->target->transport == TRANSPORT_UDP;
-    uint64_t stored = ctr_get(&l->counters->loaded);
-    if (stored > 0) { /* it is the right protocol */
-        snprintf(l->err, l->err_len,
-                 "loading: %s %s after %ju records of a thread were stored: see its log",
-                 c->target->name, is_udp ? "listens no more" : "closed the connection",
-                 (uintmax_t)stored);
+    if (c->read_at != 0) { /* it is the right protocol */
+        snprintf(
+            l->err, l->err_len,
+            "loading: %s %s while records were stored (%ju so far, by a thread): see its "
+            "log",
+            c->target->name, is_udp ? "listens no more" : "closed the connection",
+            (uintmax_t)ctr_get(&l->counters->loaded));
         return l->err;
     }
     snprintf(l->err, l->err_len, "loading: %s %s: does it speak %s over %s?",

@@ -213,7 +213,7 @@ static size_t
 give_back(struct pool_region *region)
 {
     size_t count = 0;
-    bool is_whole = sysconf(_SC_PAGESIZE) <= POOL_BLOCK_BYTES;
+    bool is_whole = getpagesize() <= POOL_BLOCK_BYTES;
     for (unsigned first = 1; first < REGION_BLOCKS;) {
         unsigned n = 0;
         while (first + n < REGION_BLOCKS && (region->leaving >> (first + n) & 1) != 0) {

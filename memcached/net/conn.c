@@ -3,23 +3,20 @@
  */
 #include "net/conn.h"
 
-#include <sys/socket.h>
+#include <poll.h>
 
 #include "net/worker.h"
 #include "sock/tls.h"
 
 /* A connection that waits for a token keeps its place even when the client stops sending, but
- * not when it is gone: its request would take the token of a live one. */
+ * not when it is gone: its request would take the token of a live one. That a TCP client has closed its
+ * socket looks as if it sends no more until something is sent to it; of a UNIX socket the kernel tells. */
 bool
 conn_is_reset(const struct conn *c)
 {
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (!c->edge.must_probe) {
-        return false;
-    }
-    must(getsockopt(c->source.fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0);
-    return error != 0;
+    struct pollfd state = {.fd = c->source.fd};
+    return c->edge.must_probe && poll(&state, 1, 0) > 0 &&
+           (state.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 void

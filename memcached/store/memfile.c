@@ -188,7 +188,7 @@ map_aligned(int fd, size_t bytes, size_t span)
         return NULL;
     }
     /* The file's last page may be larger than what is in it. */
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (bytes + page - 1) & -page;
+    size_t page = (size_t)getpagesize(), mapped = (bytes + page - 1) & -page;
     size_t behind = bytes + span - before - mapped;
     must(before == 0 || munmap(room, before) == 0);
     must(behind == 0 || munmap(base + mapped, behind) == 0);

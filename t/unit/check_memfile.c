@@ -5,7 +5,6 @@
  */
 #include "store/memfile.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,23 +20,11 @@
 
 static size_t page_bytes; /* 0: the machine's own */
 
-long
-sysconf(int name)
+/* Sanitizers ask before they are ready for what they watch. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) int
+getpagesize(void)
 {
-    static long (*real)(int);
-    if (name == _SC_PAGESIZE && page_bytes != 0) {
-        return (long)page_bytes;
-    }
-    if (real == NULL) {
-        *(void **)&real = dlsym(RTLD_NEXT, "sysconf");
-    }
-    return real(name);
-}
-
-static void *
-map(void *at, size_t len, int protection, int flags, int fd, off_t offset)
-{
-    return (void *)syscall(SYS_mmap, at, len, protection, flags, fd, offset);
+    return page_bytes != 0 ? (int)page_bytes : (int)sysconf(_SC_PAGESIZE);
 }
 
 /* What is in between is left mapped. */
@@ -45,9 +32,9 @@ void *
 mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset)
 {
     if (page_bytes == 0 || at != NULL || (flags & MAP_ANONYMOUS) == 0) {
-        return map(at, len, protection, flags, fd, offset);
+        return mmap64(at, len, protection, flags, fd, offset);
     }
-    char *room = map(NULL, len + 2 * page_bytes, protection, flags, fd, offset);
+    char *room = mmap64(NULL, len + 2 * page_bytes, protection, flags, fd, offset);
     return room == MAP_FAILED ? room : room + (-(uintptr_t)room & (page_bytes - 1));
 }
 
