@@ -117,6 +117,7 @@ sub test_text {
         next if $kind eq '';
         my $is_good = $kind eq '0' ? \&is_lenient_number : sub { is_number($_[1], $kind, $profile) };
         try_words($s, $profile, $command, $is_good, $good, $profile eq '1.4' ? $bad_14 : $bad_16, @words);
+        roundtrip($s, "debugtime 2\r\n") if $command =~ /^flush_all/; # "flush_all 1" takes what is stored in this second
     }
     for (@meta) {
         my ($command, $kind, $good, $bad) = @$_;

@@ -273,6 +273,9 @@ double
 dist_size_mean(const struct dist *d, uint64_t min, uint64_t max)
 {
     double sum = 0, low = 0, width = 0.5 / QUANTILES;
+    if (d->kind == DIST_FIXED) {
+        return (double)dist_size(d, 0.5, min, max);
+    }
     if (d->kind == DIST_PIECES) {
         for (unsigned i = 0; i < d->pieces->count; i++) {
             const struct dist_piece *p = &d->pieces->piece[i];
