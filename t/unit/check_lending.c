@@ -197,7 +197,8 @@ TEST(preallocated_memory_may_be_too_little)
     conf.limit_bytes = 4 * MIB;
     ck_assert_ptr_null(store_create(&conf, err, sizeof(err)));
     unsigned megabytes;
-    ck_assert_int_eq(sscanf(err, "preallocation needs -m %u or more: ", &megabytes), 1);
+    ck_assert_int_eq(
+        sscanf(err, "preallocation (-L, -e) needs -m %u or more: ", &megabytes), 1);
     conf.limit_bytes = (megabytes - 1) * MIB;
     ck_assert_ptr_null(store_create(&conf, err, sizeof(err)));
     conf.limit_bytes = megabytes * MIB;
