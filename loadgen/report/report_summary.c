@@ -125,7 +125,7 @@ report_summary(const struct result *r, bool all, FILE *out)
 
 /* As they explain each other: the first one is told first. */
 static const enum result_check order[] = {
-    CHECK_COMPLETE, CHECK_AGENTS,     CHECK_ERRORS,   CHECK_ANSWERS,   CHECK_VALUES,
+    CHECK_COMPLETE, CHECK_AGENTS,     CHECK_VALUES,   CHECK_ERRORS,    CHECK_ANSWERS,
     CHECK_SERVED,   CHECK_UNANSWERED, CHECK_SEARCH,   CHECK_STEAL,     CHECK_CPU_WAIT,
     CHECK_CPU,      CHECK_READER,     CHECK_LATENESS, CHECK_ADHERENCE, CHECK_ARRIVALS,
     CHECK_RATE,     CHECK_STEADY,     CHECK_LITTLE,
