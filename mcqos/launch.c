@@ -18,8 +18,8 @@
 #define LINE_MAX_BYTES 1024
 #define EXIT_NOT_STARTED 127
 
-/* A server that has changed its user is not told by the kernel that this process has ended: so this one
- * does not end before them, SIGPIPE included. */
+/* The kernel ends a server with this process (PR_SET_PDEATHSIG), but not one that has changed its user. So
+ * each signal that would end this process stops the servers first. */
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD};
 
 struct process {
@@ -232,8 +232,8 @@ launch(const struct layout *layout)
     must(all.processes != NULL && all.polls != NULL);
     sigemptyset(&heard);
     for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        struct sigaction
-            action; /* what is ignored (nohup, a service's SIGPIPE) stays so */
+        /* What is ignored (nohup, SIGPIPE of a service) stays ignored. */
+        struct sigaction action;
         must(sigaction(signals[i], NULL, &action) == 0);
         if (signals[i] == SIGCHLD || action.sa_handler != SIG_IGN) {
             sigaddset(&heard, signals[i]);

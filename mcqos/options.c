@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SIBLING                                                                          \
-    "/../memcached/memcached" /* of this program's folder, in that of a build */
+/* From the folder of this program, in a build. */
+#define SIBLING "/../memcached/memcached"
 #define MOST_SECONDS 3600
 #define MOST_MEGABYTES (1 << 30)
 

@@ -130,7 +130,8 @@ judge_classes(struct result *r)
     }
 }
 
-/* Few requests tell nothing of a percentile that none of them needs to be beyond; none, of nothing. */
+/* With fewer than 100 / (100 - p) requests none has to be slower than the percentile p, which then is not
+ * known. */
 static void
 judge_slo(struct result *r)
 {

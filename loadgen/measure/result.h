@@ -144,9 +144,9 @@ struct result {
         from;             /* which latencies are told, and held against the objective */
     struct objective slo; /* of a class; all zero: none */
     struct quantile slo_value;
-    uint64_t slo_needs;     /* requests, so that one may be beyond it */
-    bool is_slo_known;      /* there are as many */
-    bool is_slo_met;        /* of the whole run: of all classes that have one */
+    uint64_t slo_needs; /* requests, so that one of them is slower than the percentile */
+    bool is_slo_known;  /* there were as many */
+    bool is_slo_met;    /* of the whole run: of all classes that have one */
     struct result *classes; /* of the whole run only */
     unsigned classes_len;   /* at least 1 then */
     unsigned shown;         /* of several: the class whose latencies are the run's */

@@ -280,10 +280,12 @@ series_hits_of_halves(const struct series *s, double ratio[2])
         hits[i >= s->count / 2] += (double)s->pieces[i].hits;
         keys[i >= s->count / 2] += (double)s->pieces[i].keys;
     }
-    for (unsigned half = 0; half < 2 && keys[0] > 0 && keys[1] > 0; half++) {
-        ratio[half] = hits[half] / keys[half];
+    if (keys[0] == 0 || keys[1] == 0) {
+        return false;
     }
-    return keys[0] > 0 && keys[1] > 0;
+    ratio[0] = hits[0] / keys[0];
+    ratio[1] = hits[1] / keys[1];
+    return true;
 }
 
 unsigned

@@ -65,6 +65,7 @@ enum options_format {
 };
 
 #define OPTIONS_PERCENTILES_MAX 32
+#define OPTIONS_NAME_MAX 24
 
 /* What becomes of a run that loses an agent. */
 enum options_loss {
@@ -186,6 +187,9 @@ _Static_assert(offsetof(struct options, base) == 0, "one conf for rows of both k
 const struct opt_table *options_table(void);
 /* The rows among them that a class may have, for a struct lclass. */
 const struct opt_table *options_class_table(void);
+
+/* The column of a percentile, 0.95 or 0.999, in tables: "95th", "p999"; letters and digits only. */
+void options_percentile_name(double q, char name[OPTIONS_NAME_MAX]);
 
 /* Whether servers that speak the protocols of all classes can be asked for `stats` in text. */
 bool options_have_stats(const struct options *o);

@@ -5,21 +5,38 @@
  */
 #include "loadgen/options/group.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/part.h"
 
-#define NAME_MAX_LEN 32
-
-/* As names of columns have them: without a point. */
-static void
-digits_of(double percent, char name[NAME_MAX_LEN])
+static const char *
+ordinal_ending(unsigned n)
 {
-    snprintf(name, NAME_MAX_LEN, "%.10g", percent);
-    char *point = strchr(name, '.');
-    if (point != NULL) {
-        memmove(point, point + 1, strlen(point));
+    unsigned last = n % 10;
+    if (n / 10 % 10 == 1) {
+        return "th";
+    }
+    return last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
+}
+
+void
+options_percentile_name(double q, char name[OPTIONS_NAME_MAX])
+{
+    double percent = q * 100;
+    if (q >= 1) {
+        snprintf(name, OPTIONS_NAME_MAX, "max");
+    } else if (fabs(percent - round(percent)) < 1e-9) {
+        unsigned n = (unsigned)round(percent);
+        snprintf(name, OPTIONS_NAME_MAX, "%u%s", n, ordinal_ending(n));
+    } else {
+        /* 99.9 -> p999: a point would end the header for existing parsers. */
+        snprintf(name, OPTIONS_NAME_MAX, "p%.10g", percent);
+        char *point = strchr(name, '.');
+        if (point != NULL) {
+            memmove(point, point + 1, strlen(point));
+        }
     }
 }
 
@@ -34,10 +51,10 @@ add_percentile(void *conf, const char *p, size_t len)
     if (!num_double(p, len, &percent) || percent <= 0 || percent >= 100) {
         return "percentiles are numbers above 0 and below 100, with commas";
     }
-    char name[NAME_MAX_LEN], other[NAME_MAX_LEN];
-    digits_of(percent, name);
+    char name[OPTIONS_NAME_MAX], other[OPTIONS_NAME_MAX];
+    options_percentile_name(percent / 100, name);
     for (unsigned i = 0; i < o->percentiles_len; i++) {
-        digits_of(100 * o->percentiles[i], other);
+        options_percentile_name(o->percentiles[i], other);
         if (strcmp(name, other) == 0) {
             return "two percentiles have the same name in tables, where 9.99 and 99.9 "
                    "are p999";

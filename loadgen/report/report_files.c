@@ -75,10 +75,10 @@ print_rows(const struct result *run, unsigned c, const struct options *o, double
 void
 report_csv_head(const struct options *o, FILE *out)
 {
-    char name[REPORT_NAME_MAX];
+    char name[OPTIONS_NAME_MAX];
     fputs("class,type,count,unanswered,avg,std,min", out);
     for (unsigned i = 0; i < o->percentiles_len; i++) {
-        report_column_name(o->percentiles[i], name);
+        options_percentile_name(o->percentiles[i], name);
         fprintf(out, ",%s", name);
     }
     fprintf(out, ",max,qps,keys,misses,errors,seconds,valid%s\n",

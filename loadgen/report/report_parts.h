@@ -18,7 +18,6 @@
 
 #define REPORT_MEGABYTE 1048576.0
 #define REPORT_NS_PER_US 1e3
-#define REPORT_NAME_MAX 24
 
 /* Nanoseconds, and a quantile of a histogram of them, in microseconds. */
 static inline double
@@ -56,9 +55,6 @@ report_count(const ctr_t *c)
 {
     return (double)ctr_get(c);
 }
-
-/* Of a percentile, 0.95 or 0.999: "95th", "p999"; letters and digits only. */
-void report_column_name(double q, char name[REPORT_NAME_MAX]);
 
 /* What the table's row of a verb is made of. */
 struct report_row {

@@ -5,39 +5,9 @@
  */
 #include "loadgen/report/report.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "loadgen/report/report_parts.h"
-
-static const char *
-ordinal_ending(unsigned n)
-{
-    unsigned last = n % 10;
-    if (n / 10 % 10 == 1) {
-        return "th";
-    }
-    return last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
-}
-
-void
-report_column_name(double q, char name[REPORT_NAME_MAX])
-{
-    double percent = q * 100;
-    if (q >= 1) {
-        snprintf(name, REPORT_NAME_MAX, "max");
-    } else if (fabs(percent - round(percent)) < 1e-9) {
-        unsigned n = (unsigned)round(percent);
-        snprintf(name, REPORT_NAME_MAX, "%u%s", n, ordinal_ending(n));
-    } else {
-        /* 99.9 -> p999: a point would end the header for existing parsers. */
-        snprintf(name, REPORT_NAME_MAX, "p%.10g", percent);
-        char *point = strchr(name, '.');
-        if (point != NULL) {
-            memmove(point, point + 1, strlen(point));
-        }
-    }
-}
 
 /* Requests of a class without answer that are updates: what was never sent has no verb yet;
  * it is shared out as the mix has it. */
@@ -106,11 +76,11 @@ report_form_of(const struct options *o)
 void
 report_head(const struct report_form *f, const char *name, FILE *out)
 {
-    char column[REPORT_NAME_MAX];
+    char column[OPTIONS_NAME_MAX];
     fprintf(out, "%-7s %*s %*s %*s", name, f->width, "avg", f->width, "std", f->width,
             "min");
     for (unsigned i = 0; i < f->count; i++) {
-        report_column_name(f->quantiles[i], column);
+        options_percentile_name(f->quantiles[i], column);
         fprintf(out, " %*s", f->width, column);
     }
     if (f->is_full) {

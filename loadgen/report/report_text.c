@@ -318,8 +318,8 @@ print_notes(const struct result *r, const struct options *o, FILE *out)
     for (unsigned i = 0; i < o->percentiles_len; i++) {
         double q = o->percentiles[i];
         if (q < 1 && all * (1 - q) < SAMPLES_BEYOND_MIN - 0.5) {
-            char name[REPORT_NAME_MAX];
-            report_column_name(q, name);
+            char name[OPTIONS_NAME_MAX];
+            options_percentile_name(q, name);
             fprintf(out, "Note: fewer than %d requests lie beyond %s: run longer\n",
                     SAMPLES_BEYOND_MIN, name);
             break;
@@ -376,10 +376,10 @@ print_until(const struct result *r, FILE *out)
     const struct until *u = r->until;
     bool has_answers = true;
     for (unsigned i = 0; u != NULL && i < u->count; i++) {
-        char name[REPORT_NAME_MAX];
+        char name[OPTIONS_NAME_MAX];
         double q = u->wants[i].q, width = u->wants[i].width;
         double widest = report_until_width(r, q);
-        report_column_name(q, name);
+        options_percentile_name(q, name);
         fprintf(out, "Until %s within %g%% = %s after %.2f s", name, 100 * width,
                 widest <= width ? "reached" : "not reached", r->elapsed_s);
         if (isfinite(widest)) {

@@ -11,7 +11,8 @@
 #define SHAPE_TINY 1e-9  /* below it a shape of 0 is meant: the formulae's limit */
 #define UNIT_MIN 0x1p-53 /* keeps a stretched number off the ends */
 #define SIMPSON_STEPS 2000
-#define GEV_T_MAX 100    /* behind it there is no probability */
+#define GEV_T_MAX                                                                        \
+    100 /* beyond the mode of exp(-t) t^power: what lies behind adds nothing */
 #define DEVIATIONS_MAX 8 /* of a law's scale: further down there is no probability */
 
 /* The largest coefficient first. */
@@ -173,7 +174,7 @@ gev_far_below_zero(const struct dist *d)
 {
     double base = 1 - d->c * d->a / d->b, power = -d->c - 1;
     double first = base > 0 ? pow(base, -1 / d->c) : 0;
-    double step = (GEV_T_MAX + first) / SIMPSON_STEPS, sum = 0;
+    double step = (GEV_T_MAX + 2 * power) / SIMPSON_STEPS, sum = 0;
     for (unsigned i = 0; i <= SIMPSON_STEPS; i++) {
         double t = first + i * step;
         double times = i == 0 || i == SIMPSON_STEPS ? 1 : i % 2 == 1 ? 4 : 2;
@@ -264,11 +265,11 @@ dist_size(const struct dist *d, double u, uint64_t min, uint64_t max)
     return value >= (double)max ? max : (uint64_t)(value + 0.5);
 }
 
-#define HALVINGS 48 /* as far as 1 less so little is another number */
+#define HALVINGS 48 /* 1 - 2^-48 is still another number than 1 */
 #define QUANTILES 1000
 
-/* By quantiles: so many of the lower half, as many of the next quarter, and so on, as few of the last ones
- * may be worth as much as all others. */
+/* The mean of quantiles: 1000 from the lower half, 1000 from the next quarter, and so on, because a heavy
+ * tail may be worth as much as everything before it. */
 double
 dist_size_mean(const struct dist *d, uint64_t min, uint64_t max)
 {

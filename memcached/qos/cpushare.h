@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A rate of requests, or of what a limit counts in their place, that keeps the process at a share of CPU time. Pure: time, CPU time and
- * counts are arguments.
+ * A rate of requests, or of keys where limits count keys, that keeps the process at a share of
+ * CPU time. Pure: time, CPU time and counts are arguments.
  *
  * The law is integral control: every CPUSHARE_PERIOD the rate moves a third of the way to the one
  * that would have used the target exactly, had all CPU time been the requests'. An error shrinks

@@ -40,14 +40,14 @@ report_change(struct store_result *result, const struct store *s, const struct i
     result->cas = item_cas_load(it);
 }
 
-/* Without CAS (-C) a number is compared with 0, but for what stores: that is refused before
- * (exec_commit), or stored as by memcached. */
+/* Without CAS (-C) the number of every item is 0. */
 static bool
 differs(const struct item *it, uint64_t compare)
 {
     return item_cas_load(it) != compare;
 }
 
+/* Without CAS memcached stores whatever is compared with; what may refuse it has done so (exec_commit). */
 static bool
 refuses_put(const struct store *s, const struct item *old, const struct store_put *put)
 {

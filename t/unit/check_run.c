@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "check_main.h"
+#include "loadgen/run/sampler.h"
 
 #define CLIENTS_MAX 64
 
@@ -310,4 +311,31 @@ TEST(test_early_end)
     ck_assert_double_lt(result.elapsed_s, 30);
     result_fini(&result);
     close_run();
+}
+
+/* ---- until ------------------------------------------------------------------------- */
+
+TEST(test_until_asks_each_class)
+{
+    struct until u;
+    struct counters t[2];
+    struct result classes[2] = {{.is_valid = true}};
+    struct result r = {.until = &u, .classes = classes, .classes_len = 2};
+    ck_assert_ptr_null(until_parse(&u, "n:3"));
+    for (unsigned i = 0; i < 2; i++) {
+        counters_init(&t[i]);
+        classes[i].series = series_create(0, false);
+        series_start(classes[i].series, NSEC_PER_SEC);
+    }
+    ck_assert(!stopping_is_met(&r));
+    for (unsigned i = 0; i < 2; i++) {
+        const struct counters *of_class = &t[i];
+        ctr_add(&t[i].done[0], 3);
+        series_look(classes[i].series, &of_class, 1, NSEC_PER_SEC + 50 * NSEC_PER_MSEC);
+        ck_assert_int_eq(stopping_is_met(&r), i == 1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        series_destroy(&classes[i].series);
+        counters_fini(&t[i]);
+    }
 }
