@@ -167,30 +167,11 @@ gev_cdf(const struct dist *d, double x)
     return exp(-pow(t, -1 / d->c));
 }
 
-/* The same for a tail downwards that is longer than exponential: with z = (x - a) / b and
- * t = (1 + c z)^(-1/c) it is the integral of b exp(-t) t^(-c - 1) from x = 0 on. */
-static double
-gev_far_below_zero(const struct dist *d)
-{
-    double base = 1 - d->c * d->a / d->b, power = -d->c - 1;
-    double first = base > 0 ? pow(base, -1 / d->c) : 0;
-    double step = (GEV_T_MAX + 2 * power) / SIMPSON_STEPS, sum = 0;
-    for (unsigned i = 0; i <= SIMPSON_STEPS; i++) {
-        double t = first + i * step;
-        double times = i == 0 || i == SIMPSON_STEPS ? 1 : i % 2 == 1 ? 4 : 2;
-        sum += times * exp(-t) * pow(t, power);
-    }
-    return d->b * sum * step / 3 - fmin(0, d->a - d->b / d->c); /* it ends there */
-}
-
 /* What the law has below 0, taken as 0, adds to the mean: the integral of its distribution
  * function up to 0, by Simpson's rule. */
 static double
 gev_below_zero(const struct dist *d)
 {
-    if (d->c <= -1) {
-        return gev_far_below_zero(d);
-    }
     double low = d->a - DEVIATIONS_MAX * d->b;
     if (d->c > SHAPE_TINY) {
         low = fmax(low, d->a - d->b / d->c);
@@ -205,16 +186,35 @@ gev_below_zero(const struct dist *d)
     return sum * step / 3;
 }
 
+/* Of a shape of -1 or less, whose tail below 0 is too long for that: the integral of 1 - F from 0 to the
+ * largest value, with t = (1 + c (x - a) / b)^(-1/c) that of b (1 - exp(-t)) t^(-c - 1). */
+static double
+gev_mean_above_zero(const struct dist *d, double last)
+{
+    double step = last / SIMPSON_STEPS, sum = 0;
+    for (unsigned i = 0; i <= SIMPSON_STEPS; i++) {
+        double t = i * step;
+        double times = i == 0 || i == SIMPSON_STEPS ? 1 : i % 2 == 1 ? 4 : 2;
+        sum += times * -expm1(-t) * pow(t, -d->c - 1);
+    }
+    return d->b * sum * step / 3;
+}
+
 static double
 gev_mean(const struct dist *d)
 {
     if (d->c >= 1) {
         return INFINITY;
     }
+    double base = 1 - d->c * d->a / d->b; /* t^-c where x is 0 */
+    double last = d->c > -1 ? INFINITY : base > 0 ? pow(base, -1 / d->c) : 0;
+    if (last < GEV_T_MAX - 2 * d->c) {
+        return gev_mean_above_zero(d, last);
+    }
     /* 0.5772... is Euler's constant, the limit for a shape of 0. */
     double mean = d->a + d->b * (fabs(d->c) < SHAPE_TINY ? 0.57721566490153286
                                                          : (tgamma(1 - d->c) - 1) / d->c);
-    return mean + gev_below_zero(d);
+    return d->c > -1 ? mean + gev_below_zero(d) : mean;
 }
 
 static double

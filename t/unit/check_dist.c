@@ -272,8 +272,9 @@ TEST(test_mean_of_sizes)
  * width do. */
 TEST(test_mean_of_gev)
 {
-    static const char *const texts[] = {"gev:1,1,-0.5", "gev:5,2,-1", "gev:1,1,-2",
-                                        "gev:5,2,-2.5", "gev:2,1,-3", "gev:-3,1,-2"};
+    static const char *const texts[] = {"gev:1,1,-0.5", "gev:5,2,-1",  "gev:1,1,-2",
+                                        "gev:5,2,-2.5", "gev:2,1,-3",  "gev:-3,1,-2",
+                                        "gev:1,1,-20",  "gev:300,1,-1"};
     for (size_t i = 0; i < ROWS(texts); i++) {
         struct dist d;
         double sum = 0;
