@@ -71,8 +71,8 @@ main(int argc, char **argv)
     static struct settings settings;
     struct settings *s = &settings;
     int status = 1;
-    signal(SIGXFSZ,
-           SIG_IGN); /* a file that may not grow is an error like others, also a log */
+    /* A file that may not grow, such as a log, is an error like others. */
+    signal(SIGXFSZ, SIG_IGN);
     /* Where the server is the entry point of an image, its name may come once more. */
     if (argc > 1 && strcmp(argv[1], "memcached") == 0) {
         argv[1] = argv[0];

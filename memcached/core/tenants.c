@@ -170,8 +170,8 @@ tenants_count_tokens(struct core *k, struct work *work)
     if (table == NULL) {
         return;
     }
-    if (wait->node.place ==
-        0) { /* it has waited for tokens of its address alone, in no line */
+    /* It has waited for tokens of its address alone, in no tenant's line. */
+    if (wait->node.place == 0) {
         wait->node.place = fair_place(table, wait->node.tenant);
         tenants_name(k, work, &wait->node);
     }

@@ -330,12 +330,12 @@ uint32_t item_accounted(const struct store *s, const struct item *it);
 /* The longest contiguous stretch of value-and-CRLF bytes from offset
  * (0..value_len + 1): every value is stored with CR LF behind it. Returns its length. */
 size_t item_bytes(const struct item *it, size_t offset, const char **p);
-/* The same for offsets that do not decrease, of a value of many chunks; the place is all 0 before the
- * first one. */
+/* Where a reader of a value of many chunks has got to; all 0: at the beginning. */
 struct item_place {
     struct chunk *chunk;
-    uint32_t at; /* where it begins */
+    uint32_t at; /* the offset of the chunk */
 };
+/* As item_bytes, for a reader whose offsets do not decrease: it does not begin anew each time. */
 size_t item_read(const struct item *it, struct item_place *place, size_t offset,
                  const char **p);
 
@@ -443,8 +443,8 @@ must_check enum store_status store_arith(struct store *s, struct key key,
                                          char number[STORE_NUMBER_DIGITS], size_t *digits,
                                          struct store_result *result);
 
-/* Everything stored so far is gone; with at >= now, when the clock reaches `at`, with all that is stored
- * until the end of that second. Only the latest of the latter kind is remembered. */
+/* With at < now: everything stored so far is gone. Else, when the clock reaches `at`, everything that is
+ * stored until the end of that second; only the latest of these is remembered. */
 void store_flush(struct store *s, uint32_t at, uint32_t now);
 
 /* ---- maintenance --------------------------------------------------------------------- */

@@ -202,7 +202,7 @@ class Runner:
             numbers = ", ".join(f"{name} {figure(value)}" for name, value in run.values.items()
                                 if isinstance(value, (int, float)))
             self.say(f"{what}: {numbers}; {verdict([run])}")
-            if not run.faults or self.retries <= 0:
+            if not run.faults or self.retries == 0:
                 return run
             self.retries -= 1
 
