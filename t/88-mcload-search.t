@@ -48,7 +48,7 @@ has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
 SKIP: {
-    skip 'nothing was answered while the machine stood still', 1 if $run->{out} =~ /^INVALID: (?:no request was answered|\d+ errors)/m;
+    skip 'nothing was answered while the machine stood still', 1 if $run->{out} =~ /^INVALID: no request was answered/m;
     has($run, 'the table, the peak stands below the rate, JSON', out => qr/^#type.*\nread [\s\d.>]*\nupdate/m,
         out => qr/^Total QPS = [\d.]+ .*\nPeak QPS  = [\d.]+$/m, 'search.goal' => '"p50 of gets <= 900000 us"',
         'search.low' => ['<=', $json->{'search.qps'}], 'search.runs' => ['>=', 1], 'search.peak_qps' => ['>', 0]);
