@@ -1,9 +1,10 @@
 #!/usr/bin/env perl
-# patches/memcached-preload: workers of any memcached are bound to CPUs in turn, and nothing else is.
+# patches/memcached-1.6.18: workers of any memcached are bound to CPUs in turn, and nothing else is;
+# with -N they get the connections that their CPU receives.
 use FindBin;
 use MCTest;
 
-my $patch = "$FindBin::Bin/../patches/memcached-preload";
+my $patch = "$FindBin::Bin/../patches/memcached-1.6.18";
 my $folder = scratch_dir();
 
 my $usage = run_program({command => ["$patch/build"]});
@@ -17,7 +18,7 @@ if ($header->{status} != 0) {
 }
 my $build = run_program({command => ["$patch/build", $folder]});
 is($build->{status}, 0, 'it is built') or diag($build->{err});
-my $library = "$folder/pin.so";
+my $library = "$folder/workers.so";
 
 # CPUs as a list of numbers.
 sub cpus($list) { return map { my ($a, $b) = split /-/; $a .. $b // $a } split /,/, $list }
@@ -78,6 +79,10 @@ SKIP: {
         kill 'TERM', $pid;
         waitpid $pid, 0;
     }
+    my $steered = run_program({command => ['env', "LD_PRELOAD=$library", "$patch/try", $theirs]});
+    is($steered->{status}, 0, 'each worker has the connections of its CPU') or diag(@$steered{qw(out err)});
+    skip 'one CPU', 1 if @all < 2;
+    is(run_program({command => ["$patch/try", $theirs]})->{status}, 1, '... and without the library has not');
 }
 
 done_testing();
