@@ -181,7 +181,6 @@ answer_keys(struct session *s, const struct env *env, struct chain *out, unsigne
     g.binary = req->protocol == PROTOCOL_BINARY ? req : NULL;
     g.wants_cas = wants_cas(req);
     g.may_hold = true;
-    g.is_to_hold = limits->is_bulk && left == 1;
     if (limits->out_bytes - out->bytes < room) {
         g.last_begin = to + (limits->out_bytes - out->bytes);
     }
@@ -214,12 +213,15 @@ miss_binary(const struct session *s, const struct env *env, struct chain *out)
     return ran;
 }
 
-/* The next keys. One alone, when it is also touched or its reader is listened to. */
+/* The next keys. One alone, when it is also touched or its reader is listened to, and when its value
+ * is likely to be lent. */
 static unsigned
 answer(struct session *s, const struct env *env, struct chain *out, unsigned keys,
        const struct session_limits *limits, unsigned *misses)
 {
-    if (!is_touching(s->req) && !watch_wants(env->log, WATCH_FETCHERS | WATCH_PREFIXES)) {
+    bool is_to_be_lent = limits->is_bulk && s->req->keys == 1;
+    if (!is_to_be_lent && !is_touching(s->req) &&
+        !watch_wants(env->log, WATCH_FETCHERS | WATCH_PREFIXES)) {
         return answer_keys(s, env, out, keys, limits, misses);
     }
     s->item = look_up(s->req, env, req_next_key(s->req));

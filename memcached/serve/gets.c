@@ -110,7 +110,6 @@ gets_begin(struct gets *g, const struct env *env, char *to, size_t room)
     g->binary = NULL;
     g->wants_cas = false;
     g->may_hold = false;
-    g->is_to_hold = false;
     g->count = 0;
     g->line_ends = 0;
     g->to = to;
@@ -128,9 +127,6 @@ gets_run(struct gets *g)
     g->misses = 0;
     g->lines = 0;
     g->line = g->to;
-    if (unlikely(g->is_to_hold)) {
-        return store_read_to_hold(g->env->store, g->keys, g->env->now, take, g);
-    }
     return store_read(g->env->store, g->keys, g->count, g->env->now, take, g);
 }
 

@@ -91,28 +91,6 @@ hold_item(struct store *s, struct key key, uint64_t hash, uint32_t now,
     return STORE_OK;
 }
 
-static inline enum store_status
-get_item(struct store *s, struct key key, uint64_t hash, uint32_t now, struct item **item)
-{
-    enum store_status status = hold_item(s, key, hash, now, item);
-
-    if (status == STORE_OK) {
-        core_use(s, *item, now);
-    }
-    return status;
-}
-
-enum store_status
-store_get(struct store *s, struct key key, uint32_t now, struct item **item)
-{
-    uint64_t hash = hash_of(s, key);
-
-    table_lock(&s->table, hash);
-    enum store_status status = get_item(s, key, hash, now, item);
-    table_unlock(&s->table, hash);
-    return status;
-}
-
 enum store_status
 store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t now,
                     struct item **item)
@@ -120,8 +98,9 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
     uint64_t hash = hash_of(s, key);
 
     table_lock(&s->table, hash);
-    enum store_status status = get_item(s, key, hash, now, item);
+    enum store_status status = hold_item(s, key, hash, now, item);
     if (status == STORE_OK) {
+        core_use(s, *item, now);
         item_set_exptime(*item, exptime);
     }
     table_unlock(&s->table, hash);
@@ -266,15 +245,17 @@ store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
     return n;
 }
 
-unsigned
-store_read_to_hold(struct store *s, struct store_read *read, uint32_t now,
-                   store_take_fn *take, void *ctx)
+enum store_status
+store_get(struct store *s, struct key key, uint32_t now, struct item **item)
 {
+    struct store_read read = {.key = key, .hash = hash_of(s, key)};
     struct core_rest rest = core_rest(s, now);
+    struct look look;
 
-    read->hash = hash_of(s, read->key);
-    enum store_take taken = take_locked(s, read, 0, &rest, take, ctx);
-    return taken == STORE_TAKEN || taken == STORE_TAKE_HOLD;
+    look_locked(s, &read, &rest, &look);
+    *item = look.status == STORE_OK ? look.item : NULL;
+    end_locked(s, &look, STORE_TAKE_HOLD, now);
+    return look.status;
 }
 
 /* Which client refreshes an item: the first that finds it stale, or about to expire,

@@ -284,9 +284,6 @@ typedef enum store_take store_take_fn(void *ctx, unsigned i, enum store_status s
 /* Looks up n keys, STORE_READS_MAX at most. Returns how many; the rest was stopped. */
 unsigned store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
                     store_take_fn *take, void *ctx);
-/* The same for one key, with the lock from the beginning: its value is likely to be held. */
-unsigned store_read_to_hold(struct store *s, struct store_read *read, uint32_t now,
-                            store_take_fn *take, void *ctx);
 
 /* A look at an item that may also touch it, create it, or decide that this client
  * refreshes it (the meta protocol's get). All zero: a look that leaves no trace. */

@@ -193,25 +193,16 @@ TEST(a_reference_is_taken_with_the_lock)
 }
 
 /* One look, with the lock, which leaves the stripe as it is for those without. */
-TEST(a_read_to_hold_looks_once)
+TEST(a_get_of_a_reference_disturbs_no_reader)
 {
-    struct store_read read = {.key = key_of("k")};
+    struct item *item;
     uint64_t turn = turn_of("k");
-    ck_assert_uint_eq(store_read_to_hold(s, &read, NOW, take, &reader), 1);
-    ck_assert_str_eq(reader.value, "12345678");
-    reader.calls = reader.locked = 0;
-    reader.wants = STORE_TAKE_HOLD;
-    ck_assert_uint_eq(store_read_to_hold(s, &read, NOW, take, &reader), 1);
-    ck_assert_uint_eq(reader.calls, 1);
-    ck_assert_uint_eq(reader.locked, 1);
-    ck_assert_uint_eq(item_refs(reader.item), 2);
-    store_release(s, reader.item);
-    reader.wants = STORE_TAKE_STOP;
-    ck_assert_uint_eq(store_read_to_hold(s, &read, NOW, take, &reader), 0);
+    ck_assert_int_eq(store_get(s, key_of("k"), NOW, &item), STORE_OK);
+    ck_assert_uint_eq(item_refs(item), 2);
+    store_release(s, item);
+    ck_assert_int_eq(store_get(s, key_of("absent"), NOW, &item), STORE_MISS);
+    ck_assert_ptr_null(item);
     ck_assert_uint_eq(turn_of("k"), turn);
-    read.key = key_of("absent");
-    ck_assert_uint_eq(store_read_to_hold(s, &read, NOW, take, &reader), 1);
-    ck_assert_int_eq(reader.status, STORE_MISS);
 }
 
 TEST(a_value_in_pieces_is_read_with_the_lock)
