@@ -27,7 +27,7 @@ struct gets {
     const struct env *env;
     const struct req *binary; /* a binary client's, of one key; NULL: a text client's */
     bool wants_cas;
-    bool may_hold;           /* a value that is too large to be copied ends the run, as `held` */
+    bool may_hold; /* a value that is too large to be copied ends the run, as `held` */
     size_t value_bytes;      /* the largest that is copied */
     size_t line_bytes;       /* of replies to one line, at most */
     char *to, *end;          /* free space */
