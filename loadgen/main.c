@@ -6,9 +6,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "loadgen/campaign/campaign.h"
 #include "loadgen/options/options.h"

@@ -5,8 +5,6 @@
  */
 #include "mcqos/layout.h"
 
-#include <stdlib.h>
-
 #include "base/json.h"
 #include "mcqos/command.h"
 

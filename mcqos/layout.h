@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "base/cpumask.h"
 #include "mcqos/link.h"
 #include "mcqos/options.h"

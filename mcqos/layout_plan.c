@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the memcached-qos authors
  */
 #include <arpa/inet.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/must.h"

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>

@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fold.h"
 #include "mcqos/command.h"

@@ -4,7 +4,6 @@
 #include "mcqos/options.h"
 
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 /* From the folder of this program, in a build. */

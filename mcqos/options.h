@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/opt.h"
 
 #define OPTIONS_WORDS_MAX 64

@@ -5,7 +5,6 @@
  * words mean is the server's business.
  */
 #include <fnmatch.h>
-#include <stdio.h>
 
 #include "mcqos/command.h"
 #include "mcqos/facts.h"

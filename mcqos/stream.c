@@ -3,7 +3,6 @@
  *
  * mcqos ping, watch and dump.
  */
-#include <stdio.h>
 
 #include "mcqos/command.h"
 #include "mcqos/facts.h"

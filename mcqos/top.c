@@ -4,7 +4,6 @@
  * mcqos top: the view of a server on a terminal, again and again, until q.
  */
 #include <ncurses.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "mcqos/command.h"

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fail.h"

@@ -3,9 +3,7 @@
  */
 #include "mcqos/view.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "base/fold.h"
 

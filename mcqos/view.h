@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "base/json.h"
 #include "mcqos/facts.h"
 

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/must.h"
 
 /* /dev/null where stdin, stdout or stderr is closed: else a socket would be opened there, which

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/must.h"
 #include "config.h"

@@ -4,7 +4,6 @@
 #include "loadgen/campaign/outcome.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "loadgen/measure/series.h"
 

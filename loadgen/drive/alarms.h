@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/clock.h"
 
 #define ALARMS_NEVER UINT64_MAX

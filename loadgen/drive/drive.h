@@ -19,7 +19,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "base/rng.h"
 #include "loadgen/drive/generator.h"

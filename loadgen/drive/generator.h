@@ -10,9 +10,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/rng.h"
 #include "loadgen/wire/lconn.h"
 #include "loadgen/wire/shard.h"

@@ -4,8 +4,6 @@
 #include "loadgen/drive/load.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "loadgen/wire/shard.h"

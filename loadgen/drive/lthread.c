@@ -3,9 +3,6 @@
  */
 #include "loadgen/drive/lthread.h"
 
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "base/alloc.h"

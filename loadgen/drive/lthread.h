@@ -8,7 +8,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/clock.h"
 #include "loadgen/drive/drive.h"

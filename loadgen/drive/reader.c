@@ -4,9 +4,6 @@
 #include "loadgen/drive/reader.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"

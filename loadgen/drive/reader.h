@@ -8,9 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/arrivals.h"
 #include "loadgen/work/trace_buffer.h"

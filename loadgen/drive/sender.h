@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "loadgen/drive/drive.h"
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"

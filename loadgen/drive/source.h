@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "loadgen/drive/alarms.h"
 #include "loadgen/drive/sender.h"
 

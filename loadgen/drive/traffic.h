@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "loadgen/drive/pacing.h"
 #include "loadgen/work/arrivals.h"
 #include "loadgen/work/dist.h"

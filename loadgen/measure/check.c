@@ -3,9 +3,6 @@
  */
 #include "loadgen/measure/check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/num.h"
 #include "base/part.h"
 

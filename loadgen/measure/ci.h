@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/hist.h"
 
 #define CI_BATCHES_MIN 20 /* below this nothing is said */

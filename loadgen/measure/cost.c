@@ -3,10 +3,6 @@
  */
 #include "loadgen/measure/cost.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 

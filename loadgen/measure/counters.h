@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/hist.h"

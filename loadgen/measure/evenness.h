@@ -10,8 +10,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/hist.h"
 #include "base/must.h"
 

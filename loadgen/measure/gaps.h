@@ -17,8 +17,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/clock.h"
 #include "base/hist.h"
 

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <math.h>
-#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/must.h"

@@ -6,10 +6,6 @@
 #include <dirent.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/machine.h"

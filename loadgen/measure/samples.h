@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "base/must.h"
 #include "base/rng.h"

@@ -4,7 +4,6 @@
 #include "loadgen/measure/until.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/num.h"
 #include "base/part.h"

@@ -8,8 +8,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <string.h>
-
 struct antagonist {
     const char *name;
     int64_t connections, depth, getcount;

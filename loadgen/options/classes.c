@@ -5,9 +5,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "loadgen/options/words.h"
 

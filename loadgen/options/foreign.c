@@ -3,8 +3,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <string.h>
-
 /* doc/mcload.1 has the same table. */
 static const struct {
     const char *name;

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "loadgen/drive/reader.h"
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/check.h"

@@ -4,7 +4,6 @@
 #include "loadgen/options/models.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/part.h"

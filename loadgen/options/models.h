@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "base/must.h"
 #include "loadgen/work/model.h"
 

@@ -4,8 +4,6 @@
 #include "loadgen/options/options.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "loadgen/options/group.h"
 

@@ -7,11 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
 #include "loadgen/options/models.h"

@@ -5,8 +5,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <string.h>
-
 static const char *
 call_protocol(void *conf, const char *text)
 {

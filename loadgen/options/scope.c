@@ -4,7 +4,6 @@
 #include "loadgen/options/scope.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/part.h"

@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "base/must.h"
 #include "loadgen/swarm/message.h"
 

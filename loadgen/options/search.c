@@ -5,8 +5,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <string.h>
-
 #include "base/num.h"
 #include "loadgen/work/form.h"
 

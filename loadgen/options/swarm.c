@@ -5,9 +5,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/part.h"
 #include "loadgen/swarm/message.h"
 

@@ -6,8 +6,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 #define NAME_BYTES (2 * TARGET_NAME_MAX)

@@ -4,8 +4,6 @@
 #include "loadgen/options/group.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/part.h"

@@ -4,8 +4,6 @@
 #include "loadgen/options/words.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/opt_name.h"

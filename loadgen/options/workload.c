@@ -6,7 +6,6 @@
 #include "loadgen/options/group.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/num.h"
 #include "base/part.h"

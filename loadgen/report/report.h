@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
 

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the memcached-qos authors
  */
 #include <math.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"

@@ -4,7 +4,6 @@
 #include "loadgen/report/report.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "loadgen/report/report_parts.h"

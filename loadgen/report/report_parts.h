@@ -7,7 +7,6 @@
 #pragma once
 
 #include <limits.h>
-#include <stdio.h>
 
 #include "loadgen/measure/result.h"
 #include "base/json.h"

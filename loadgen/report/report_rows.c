@@ -5,8 +5,6 @@
  */
 #include "loadgen/report/report.h"
 
-#include <string.h>
-
 #include "loadgen/report/report_parts.h"
 
 /* Requests of a class without answer that are updates: what was never sent has no verb yet;

@@ -3,8 +3,6 @@
  */
 #include "loadgen/report/report_parts.h"
 
-#include <string.h>
-
 /* With these letters the table of latencies begins. */
 #define TABLE_LETTERS "read"
 #define TOLD_CPU (1U << STAT_CPU_USER | 1U << STAT_CPU_SYSTEM)

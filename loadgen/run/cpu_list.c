@@ -3,9 +3,6 @@
  */
 #include "loadgen/run/cpu_list.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "base/alloc.h"
 
 #define NODES_MAX 1024

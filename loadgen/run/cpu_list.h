@@ -6,7 +6,6 @@
 #pragma once
 
 #include <sched.h>
-#include <stddef.h>
 
 #include "base/must.h"
 #include "loadgen/options/options.h"

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "loadgen/drive/lthread.h"
 
 struct progress {

@@ -5,9 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/alloc.h"

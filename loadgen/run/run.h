@@ -10,7 +10,6 @@
 #pragma once
 
 #include <signal.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "loadgen/drive/drive.h"

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/clock.h"
 #include "loadgen/drive/drive.h"
 #include "loadgen/measure/result.h"

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"

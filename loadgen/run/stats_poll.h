@@ -8,9 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/must.h"
 #include "loadgen/measure/server_stats.h"

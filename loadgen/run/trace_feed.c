@@ -3,8 +3,6 @@
  */
 #include "loadgen/run/trace_feed.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 const char *

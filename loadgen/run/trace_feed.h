@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "loadgen/drive/reader.h"
 #include "loadgen/options/lclass.h"
 #include "loadgen/work/workload.h"

@@ -3,9 +3,6 @@
  */
 #include "loadgen/search/goal.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/num.h"
 #include "base/part.h"
 

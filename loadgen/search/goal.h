@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/must.h"
 
 #define GOAL_CLASS_MAX 64

@@ -4,8 +4,6 @@
 #include "loadgen/search/scan.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <string.h>
 
 #include "base/num.h"
 

@@ -19,8 +19,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/must.h"
 
 #define SEARCH_PROBES_MAX 512

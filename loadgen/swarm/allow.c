@@ -3,9 +3,6 @@
  */
 #include "loadgen/swarm/allow.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/num.h"
 #include "base/part.h"
 

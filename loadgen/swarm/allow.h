@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/ipnet.h"
 #include "base/must.h"
 

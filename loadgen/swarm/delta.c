@@ -4,7 +4,6 @@
 #include "loadgen/swarm/delta.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/be.h"

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/must.h"
 #include "loadgen/measure/counters.h"
 #include "loadgen/swarm/frame.h"

@@ -3,8 +3,6 @@
  */
 #include "loadgen/swarm/frame.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/be.h"
 

@@ -3,9 +3,6 @@
  */
 #include "loadgen/swarm/greet.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/be.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"

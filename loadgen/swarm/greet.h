@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/must.h"
 #include "loadgen/swarm/chan.h"
 

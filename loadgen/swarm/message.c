@@ -4,7 +4,6 @@
 #include "loadgen/swarm/message.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/must.h"
 #include "base/part.h"

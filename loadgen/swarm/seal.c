@@ -7,7 +7,6 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#include <string.h>
 
 #include "base/be.h"
 

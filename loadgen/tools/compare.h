@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "loadgen/tools/saved.h"
 
 enum compare_verdict {

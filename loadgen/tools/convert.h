@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "loadgen/work/trace.h"
 
 /* What was passed over, and how many records there are, goes to `log`. NULL, or a sentence

@@ -4,9 +4,6 @@
  * tree_merge: the first result's tree, into which the others are added.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "loadgen/measure/ci.h"
 #include "loadgen/measure/result.h"

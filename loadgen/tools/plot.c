@@ -4,9 +4,6 @@
 #include "loadgen/tools/plot.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "loadgen/tools/svg.h"

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "loadgen/tools/saved.h"
 
 enum plot_kind {

@@ -4,8 +4,6 @@
 #include "loadgen/tools/saved.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "loadgen/measure/ci.h"

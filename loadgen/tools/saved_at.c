@@ -6,9 +6,6 @@
 #include "loadgen/tools/saved.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 const char *const saved_names[SAVED_AT] = {[SAVED_P50] = "p50",

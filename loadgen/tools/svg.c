@@ -4,7 +4,6 @@
 #include "loadgen/tools/svg.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/must.h"
 

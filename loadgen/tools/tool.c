@@ -3,7 +3,6 @@
  */
 #include "loadgen/tools/tool.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"

@@ -3,9 +3,6 @@
  */
 #include "loadgen/wire/codec.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "base/num.h"
 
 static const struct codec *const codecs[] = {

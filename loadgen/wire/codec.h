@@ -10,10 +10,6 @@
 #pragma once
 
 #include <assert.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "base/must.h"
 #include "proto/client.h"

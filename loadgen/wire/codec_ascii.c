@@ -5,8 +5,6 @@
  */
 #include "loadgen/wire/codec.h"
 
-#include <string.h>
-
 static size_t
 put_get(char *dst, const struct codec_get *get)
 {

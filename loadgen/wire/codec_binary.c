@@ -8,7 +8,6 @@
  * A get of several keys is a row of quiet gets that a noop ends; the server leaves misses
  * out and answers the noop. Every request carries the same opaque, which must come back.
  */
-#include <string.h>
 
 #include "base/be.h"
 #include "loadgen/wire/codec.h"

@@ -6,7 +6,6 @@
  * the end whatever the status. A body that only the end of the connection would end is
  * refused.
  */
-#include <string.h>
 #include <strings.h>
 
 #include "base/num.h"

@@ -5,7 +5,6 @@
  * several keys is an MGET, whose answer names each key's value or its absence. There is no
  * cas and there are no flags.
  */
-#include <string.h>
 
 #include "base/num.h"
 #include "loadgen/wire/codec.h"

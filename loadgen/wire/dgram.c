@@ -3,8 +3,6 @@
  */
 #include "loadgen/wire/dgram.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/be.h"
 

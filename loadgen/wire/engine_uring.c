@@ -12,8 +12,6 @@
 #include <liburing.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "loadgen/wire/lset.h"

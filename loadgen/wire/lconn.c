@@ -3,8 +3,6 @@
  */
 #include "loadgen/wire/lconn.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 #define OUT_SLACK 65536 /* room for pipelining beside one request of the largest size */

@@ -5,9 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"

@@ -11,8 +11,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/clock.h"
 #include "loadgen/wire/engine.h"

@@ -5,8 +5,6 @@
  */
 #include "loadgen/wire/ltls.h"
 
-#include <stdio.h>
-
 struct ltls *
 ltls_open(const struct ltls_conf *conf, char *err, size_t err_len)
 {

@@ -3,8 +3,6 @@
  */
 #include "loadgen/wire/reply.h"
 
-#include <assert.h>
-
 /* ---- what follows ------------------------------------------------------------------- */
 
 static void

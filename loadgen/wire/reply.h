@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "loadgen/wire/codec.h"
 #include "loadgen/wire/request.h"
 #include "loadgen/wire/followups.h"

@@ -3,8 +3,6 @@
  */
 #include "loadgen/wire/request.h"
 
-#include <string.h>
-
 const struct request_words request_of_mix[MIX_VERBS] = {
     [MIX_GET] = {CODEC_GET, THEN_NOTHING},
     [MIX_GETS] = {CODEC_GETS, THEN_NOTHING},

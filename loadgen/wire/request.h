@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/mix.h"

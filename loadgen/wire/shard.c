@@ -4,9 +4,6 @@
 #include "loadgen/wire/shard.h"
 
 #include <endian.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/must.h"

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "loadgen/wire/target.h"
 
 /* ---- md5 --------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "loadgen/work/arrivals.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 

@@ -12,9 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "base/rng.h"
 #include "loadgen/work/dist.h"

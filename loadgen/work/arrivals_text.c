@@ -6,8 +6,6 @@
 #include "loadgen/work/arrivals.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/num.h"
 #include "loadgen/work/form.h"

@@ -6,8 +6,6 @@
 #include "loadgen/work/dist.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/num.h"

@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/must.h"
 
 /* Bytes a key: less than 22, and for a moment half as many more while it grows. */

@@ -4,8 +4,6 @@
 #include "loadgen/work/mix.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/num.h"
 #include "base/part.h"

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <string.h>
 
 #include "base/opt_name.h"
 

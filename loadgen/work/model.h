@@ -12,10 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
 #include "base/must.h"
 
 /* Stands before a text where the name of a workload or of a file could stand, too. */

@@ -4,9 +4,6 @@
 #include "loadgen/work/form.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/num.h"

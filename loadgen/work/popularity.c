@@ -10,7 +10,6 @@
 #include "loadgen/work/popularity.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "loadgen/work/dist.h"
 #include "loadgen/work/form.h"

@@ -4,7 +4,6 @@
 #include "loadgen/work/schedule.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "loadgen/work/form.h"

@@ -4,8 +4,6 @@
 #include "loadgen/work/trace.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/part.h"

@@ -3,8 +3,6 @@
  */
 #include "loadgen/work/trace_file.h"
 
-#include <string.h>
-
 #define MAGIC "MCTRACE\n"
 #define MAGIC_LEN (sizeof MAGIC - 1)
 #define REPEATED 0x80

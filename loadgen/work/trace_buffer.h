@@ -10,8 +10,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/must.h"
 #include "loadgen/work/trace.h"

@@ -4,7 +4,6 @@
 #include "loadgen/work/trace_file.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"

@@ -3,7 +3,6 @@
  */
 #include "loadgen/work/trace.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
 #include "loadgen/work/trace_file.h"
 
 #include <errno.h>
-#include <string.h>
 #include <zstd.h>
 
 #include "base/alloc.h"

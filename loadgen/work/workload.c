@@ -4,7 +4,6 @@
 #include "loadgen/work/workload.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/num.h"

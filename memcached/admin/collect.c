@@ -3,10 +3,6 @@
  */
 #include "admin/collect.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/text_out.h"
 #include "front/front.h"

@@ -3,8 +3,6 @@
  */
 #include "admin/exposition.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/must.h"

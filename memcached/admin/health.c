@@ -3,8 +3,6 @@
  */
 #include "admin/health.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "front/stats.h"
 

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "admin/page.h"
 
 #define HEALTH_STUCK_SECONDS 10

@@ -7,7 +7,6 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <netdb.h>
-#include <stdlib.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <time.h>

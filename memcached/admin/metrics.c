@@ -5,8 +5,6 @@
 
 #include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "admin/collect.h"
 #include "admin/exposition.h"

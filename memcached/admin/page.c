@@ -3,8 +3,6 @@
  */
 #include "admin/page.h"
 
-#include <string.h>
-
 #include "admin/health.h"
 #include "admin/recorder.h"
 

@@ -3,8 +3,6 @@
  */
 #include "admin/recorder.h"
 
-#include <stdlib.h>
-
 #include "core/latency.h"
 #include "front/front.h"
 #include "place/threadstat.h"

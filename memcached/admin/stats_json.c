@@ -3,9 +3,6 @@
  */
 #include "admin/page.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "admin/collect.h"
 #include "base/clock.h"
 #include "base/json.h"

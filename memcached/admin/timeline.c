@@ -3,9 +3,6 @@
  */
 #include "admin/timeline.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A look that comes a little early is as good as one that is late by the time between two. */
 #define EARLY (NSEC_PER_SEC / 2)
 

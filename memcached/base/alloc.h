@@ -7,9 +7,6 @@
 #pragma once
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/must.h"

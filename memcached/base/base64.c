@@ -3,8 +3,6 @@
  */
 #include "base/base64.h"
 
-#include <stdint.h>
-
 #define GROUP_CHARS 4
 #define GROUP_BYTES 3
 #define CHAR_BITS 6

@@ -8,9 +8,6 @@
 #pragma once
 
 #include <endian.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "base/must.h"
 

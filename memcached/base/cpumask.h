@@ -7,8 +7,6 @@
 #pragma once
 
 #include <sched.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/must.h"

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/must.h"
 
 /* The first line of a file, without its end, cut short when there is no room. False: there is

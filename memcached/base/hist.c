@@ -14,8 +14,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdlib.h>
 
 #include "base/ctr.h"
 #include "base/must.h"

@@ -4,7 +4,6 @@
 #include "base/ipnet.h"
 
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "base/num.h"
 

@@ -3,10 +3,6 @@
  */
 #include "base/json.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/must.h"
 
 static void

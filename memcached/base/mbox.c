@@ -4,7 +4,6 @@
 #include "base/mbox.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

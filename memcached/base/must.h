@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Assertions that stay on. A failed must() is a bug in this program, never bad input.
+ * Assertions that stay on: a failed must() is a bug in this program, never bad input. And the standard
+ * headers that nearly every file needs; a file that has this one, also by another header, does not name
+ * them again.
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,6 @@
  */
 #include "base/num.h"
 
-#include <string.h>
-
 bool
 num_u64(const char *p, size_t n, uint64_t *out)
 {

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
 #include "base/must.h"
 
 /* What stands behind `head`; NULL: the text does not begin so. */

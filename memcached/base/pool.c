@@ -3,7 +3,6 @@
  */
 #include "base/pool.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -12,8 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/clock.h"
 
 #define SOJOURN_MAX_NS NSEC_PER_SEC

@@ -4,8 +4,6 @@
 #include "base/text_out.h"
 
 #include <stdio_ext.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* 0: an error. */
 static ssize_t

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
 
 #include "base/must.h"
 #include "qos/balance.h"

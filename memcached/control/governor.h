@@ -9,7 +9,6 @@
 
 #include <event2/event_struct.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/must.h"
 #include "qos/cpushare.h"

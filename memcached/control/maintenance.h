@@ -10,7 +10,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/clock.h"
 #include "base/must.h"

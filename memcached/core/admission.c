@@ -3,8 +3,6 @@
  */
 #include "core/admission.h"
 
-#include <stddef.h>
-
 #include "base/owner_of.h"
 #include "core/core.h"
 

@@ -3,8 +3,6 @@
  */
 #include "core/arrival.h"
 
-#include <string.h>
-
 #include "core/core.h"
 
 /* The age of the oldest of several requests that were read together; the kernel stamps the last.

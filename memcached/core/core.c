@@ -3,8 +3,6 @@
  */
 #include "core/core.h"
 
-#include <stdlib.h>
-
 #include "base/changes.h"
 #include "base/log.h"
 #include "serve/watch.h"

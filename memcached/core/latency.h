@@ -11,9 +11,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/hist.h"

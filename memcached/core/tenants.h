@@ -15,8 +15,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/ctr.h"

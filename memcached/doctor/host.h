@@ -7,8 +7,6 @@
 #pragma once
 
 #include <glob.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "doctor/doctor.h"
 

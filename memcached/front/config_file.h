@@ -12,10 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
 #include "base/must.h"
 
 #define CONFIG_BYTES_MAX (1 << 20) /* of a file */

@@ -5,7 +5,6 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/uri.h"
 #include "front/front.h"

@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/opt.h"
 #include "front/settings.h"
 #include "front/stats.h"

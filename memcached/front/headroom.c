@@ -5,7 +5,6 @@
  * covers the last one or two seconds, however often it is read.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "front/front.h"
 #include "qos/headroom.h"

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/must.h"
 #include "control/maintenance.h"
 #include "front/config.h"

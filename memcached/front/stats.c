@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "front/front.h"

@@ -8,9 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "core/pump.h"
 #include "net/worker_message.h"
 #include "qos/homing.h"

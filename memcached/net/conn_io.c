@@ -3,10 +3,6 @@
  */
 #include "net/conn_io.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-
 #include "base/log.h"
 #include "net/conn_tls.h"
 #include "net/worker.h"

@@ -3,8 +3,6 @@
  */
 #include "net/conn_tls.h"
 
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "net/worker.h"
 

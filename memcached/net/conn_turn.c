@@ -3,8 +3,6 @@
  */
 #include "net/conn_turn.h"
 
-#include <stdio.h>
-
 #include "base/owner_of.h"
 #include "net/conn_io.h"
 #include "net/conn_plain.h"

@@ -17,8 +17,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/socket.h>
 
 #include "core/pump.h"

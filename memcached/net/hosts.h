@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/must.h"
 #include "qos/class.h"
 #include "serve/env.h"

@@ -3,7 +3,6 @@
  */
 #include "net/idle.h"
 
-#include <stddef.h>
 #include <unistd.h>
 
 #include "base/owner_of.h"

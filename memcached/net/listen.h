@@ -8,8 +8,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/ctr.h"

@@ -6,7 +6,6 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 static const int numbers[LOOP_SIGNALS] = {SIGTERM, SIGINT, SIGUSR1};
 

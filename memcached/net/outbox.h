@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "base/chain.h"

@@ -8,8 +8,6 @@
 
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/ctr.h"

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/owner_of.h"

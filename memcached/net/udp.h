@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/must.h"
 
 struct worker;

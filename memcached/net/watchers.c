@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -12,7 +12,6 @@
 #include <event2/event_struct.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "base/mbox.h"
 #include "serve/watch.h"

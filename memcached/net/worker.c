@@ -3,8 +3,6 @@
  */
 #include "net/worker.h"
 
-#include <sched.h>
-
 #include "base/probe.h"
 #include "sock/incoming.h"
 

@@ -4,8 +4,6 @@
 #include "net/worker_pool.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "net/migrate.h"

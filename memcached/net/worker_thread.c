@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <unistd.h>
 
 #include "base/log.h"

@@ -3,9 +3,6 @@
  */
 #include "place/cpustat.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/num.h"
 
 /* The columns of a CPU's line. Guests are counted in user and nice, too. */

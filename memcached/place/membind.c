@@ -4,7 +4,6 @@
 #include "place/membind.h"
 
 #include <linux/mempolicy.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -3,8 +3,6 @@
  */
 #include "place/pin.h"
 
-#include <stdint.h>
-
 #include "base/fail.h"
 #include "place/topo.h"
 

@@ -5,8 +5,6 @@
  */
 #include "place/pin.h"
 
-#include <stdint.h>
-
 #include "base/num.h"
 #include "base/part.h"
 #include "place/topo.h"

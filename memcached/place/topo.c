@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdint.h>
 
 #include "base/fail.h"
 #include "base/num.h"

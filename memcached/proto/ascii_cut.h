@@ -12,9 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "proto/ascii.h"
 

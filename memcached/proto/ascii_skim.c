@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include <string.h>
 
 #include "base/must.h"
 #include "proto/ascii.h"

@@ -4,7 +4,6 @@
 #include "proto/client.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/num.h"
 

@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/must.h"
 #include "base/short_text.h"
 #include "proto/client_input.h"

@@ -3,8 +3,6 @@
  */
 #include "proto/client_input.h"
 
-#include <string.h>
-
 #define TERMINATOR_LEN 2 /* CR LF */
 
 void

@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/must.h"
 
 /* Longest reply line understood; statistics and error texts stay far below. */

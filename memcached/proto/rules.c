@@ -3,8 +3,6 @@
  */
 #include "proto/rules.h"
 
-#include <string.h>
-
 #include "base/part.h"
 
 static const struct rules tables[PROFILE_COUNT] = {

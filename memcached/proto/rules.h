@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/must.h"
 
 enum profile { PROFILE_14, PROFILE_16, PROFILE_NATIVE, PROFILE_COUNT };

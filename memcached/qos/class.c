@@ -3,8 +3,6 @@
  */
 #include "qos/class.h"
 
-#include <string.h>
-
 #include "base/num.h"
 
 #define PER_MILLE_OF_PERCENT 10

@@ -3,8 +3,6 @@
  */
 #include "qos/class_rules.h"
 
-#include <string.h>
-
 static const char peer_kind[] = "peer:";
 static const char key_kind[] = "key:";
 

@@ -11,9 +11,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 
 #define CPUSHARE_PERIOD (100 * NSEC_PER_MSEC)

@@ -3,8 +3,6 @@
  */
 #include "qos/crowd.h"
 
-#include <stdlib.h>
-
 #define WEIGHT 0.5 /* of the last window in the average */
 
 bool

@@ -4,8 +4,6 @@
 #include "qos/fair.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/part.h"
 

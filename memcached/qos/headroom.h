@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/clock.h"
 
 /* Totals of a worker at a moment. */

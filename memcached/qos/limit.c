@@ -3,8 +3,6 @@
  */
 #include "qos/limit.h"
 
-#include <stddef.h>
-
 #include "base/must.h"
 
 #define BURST_MIN UINT64_C(16)

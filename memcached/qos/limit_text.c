@@ -4,8 +4,6 @@
 #include "qos/limit_text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/num.h"
 

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "qos/limiter.h"
 
 /* Cuts "head" off "head<mark>rest". False without a mark; the whole is the head then. */

@@ -3,8 +3,6 @@
  */
 #include "qos/limiter.h"
 
-#include <stddef.h>
-
 #include "base/changes.h"
 #include "base/owner_of.h"
 

@@ -4,7 +4,6 @@
 #include "qos/minute.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 

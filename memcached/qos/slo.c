@@ -3,9 +3,6 @@
  */
 #include "qos/slo.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "base/changes.h"
 #include "base/must.h"
 #include "base/num.h"

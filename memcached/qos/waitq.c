@@ -3,8 +3,6 @@
  */
 #include "qos/waitq.h"
 
-#include <stddef.h>
-
 #include "base/must.h"
 #include "base/owner_of.h"
 

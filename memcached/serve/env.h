@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/chain.h"
 #include "base/ctr.h"
 #include "proto/req.h"

@@ -6,8 +6,6 @@
  */
 #include "serve/exec.h"
 
-#include <stdlib.h>
-
 struct debug_lock {
     struct debug_lock *next;
     struct item *item; /* a reference; NULL: the lock of the key */

@@ -8,7 +8,6 @@
 #include "serve/exec.h"
 
 #include <limits.h>
-#include <string.h>
 
 #include "proto/meta.h"
 #include "serve/key_event.h"

@@ -3,8 +3,6 @@
  */
 #include "serve/session.h"
 
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "proto/meta.h"
 #include "serve/auth.h"

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stdint.h>
 #include <sys/uio.h>
 
 #include "proto/req.h"

@@ -3,9 +3,6 @@
  */
 #include "serve/watch.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/changes.h"
 #include "base/num.h"
 

@@ -4,7 +4,6 @@
 #include "sock/addr.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <sys/un.h>
 
 #define XXH_INLINE_ALL

@@ -3,8 +3,6 @@
  */
 #include "sock/guard.h"
 
-#include <string.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

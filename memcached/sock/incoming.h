@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/must.h"
 
 /* The CPU (OS number) that last received for the socket, or -1. */

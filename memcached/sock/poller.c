@@ -3,10 +3,6 @@
  */
 #include "sock/poller.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <unistd.h>
-
 bool
 poller_open(struct poller *p)
 {

@@ -12,8 +12,6 @@
 #pragma once
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/epoll.h>
 
 #include "base/must.h"

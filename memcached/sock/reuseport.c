@@ -8,7 +8,6 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

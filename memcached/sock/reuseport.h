@@ -10,7 +10,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "base/must.h"
 

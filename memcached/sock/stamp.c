@@ -3,8 +3,6 @@
  */
 #include "sock/stamp.h"
 
-#include <string.h>
-
 #include "base/must.h"
 
 static nsec_t

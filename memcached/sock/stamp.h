@@ -6,7 +6,6 @@
 #pragma once
 
 #include <stdalign.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <time.h>

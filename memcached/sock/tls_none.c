@@ -5,8 +5,6 @@
  */
 #include "sock/tls.h"
 
-#include <stdio.h>
-
 const char *
 tls_version_name(unsigned min_version)
 {

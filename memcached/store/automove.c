@@ -3,9 +3,6 @@
  */
 #include "store/automove.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define OLD_PAGES_MIN 3 /* fewer are not taken away from a class for another one */
 #define NEEDY_SHARE 4   /* a quarter of all evictions */
 

@@ -10,9 +10,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "store/store.h"
 
 #define AUTOMOVE_WINDOW_MIN 3

@@ -3,8 +3,6 @@
  */
 #include "store/crawlplan.h"
 
-#include <string.h>
-
 #define SECONDS_PER_MINUTE 60u
 #define PER_CENT 100u
 

@@ -9,9 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "store/store.h"
 
 #define CRAWLPLAN_MINUTES 60

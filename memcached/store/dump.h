@@ -9,7 +9,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdint.h>
 
 #include "store/lru.h"
 #include "store/store.h"

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "store/store.h"
 
 #define EXPIRY_RELATIVE_MAX (60 * 60 * 24 * 30) /* larger numbers are wall times */

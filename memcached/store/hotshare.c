@@ -3,8 +3,6 @@
  */
 #include "store/hotshare.h"
 
-#include <string.h>
-
 #include "base/must.h"
 
 #define PCT_LEAST 5u

@@ -13,7 +13,6 @@
 
 #include <pthread.h>
 #include <stdalign.h>
-#include <stdint.h>
 
 #include "store/ghost.h"
 #include "store/hotshare.h"

@@ -10,9 +10,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/must.h"

@@ -19,9 +19,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/seq.h"
 #include "store/item.h"

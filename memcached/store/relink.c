@@ -3,8 +3,6 @@
  */
 #include "store/relink.h"
 
-#include <stdio.h>
-
 #include "store/census.h"
 
 /* ---- describing ------------------------------------------------------------------------- */

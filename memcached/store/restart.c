@@ -3,9 +3,6 @@
  */
 #include "store/restart.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "store/census.h"
 #include "store/memfile.h"

@@ -14,8 +14,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "store/ghost.h"
 #include "store/store.h"

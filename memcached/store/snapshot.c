@@ -4,9 +4,6 @@
 #include "store/snapshot.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/num.h"
 

@@ -21,9 +21,6 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/seq.h"

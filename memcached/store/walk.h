@@ -15,8 +15,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "store/crawlplan.h"
 #include "store/lru.h"

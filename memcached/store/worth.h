@@ -14,8 +14,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "store/automove.h"
 
 /* What is known of a class: sums that have been halved now and then. */

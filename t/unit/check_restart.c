@@ -3,8 +3,6 @@
  *
  * What comes back after a restart, and that all of it works on.
  */
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "check_restart.h"

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>

@@ -3,10 +3,8 @@
  */
 #include "loadgen/swarm/agent/service.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #include "loadgen/swarm/leader/leader.h"
 
 #include <math.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/alloc.h"

@@ -3,8 +3,6 @@
  */
 #include "loadgen/swarm/leader/ledger.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "loadgen/swarm/message.h"

@@ -4,8 +4,6 @@
 #include "loadgen/swarm/leader/share_out.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/must.h"
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/leader/members.h"
