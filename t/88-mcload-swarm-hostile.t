@@ -10,7 +10,8 @@ my $server = serve();
 my $at = $server->at;
 my $agent = start_agent('127.0.0.2');
 
-my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $STOP, $SAMPLE) = (1, 3, 6, 7, 10, 11, 12, 13, 14, 15);
+my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $STOP, $SAMPLE, $RENEW) =
+    (1, 3, 6, 7, 10, 11, 12, 13, 14, 15, 16);
 my $MOST = ~0;
 
 sub n { return pack 'Q>', $_[0]; }
@@ -35,12 +36,19 @@ sub renumbered($bytes, $by) {
 }
 
 # Passes frames on from one to the other until one of them ends the connection. The type may
-# be 'stop': right behind the order to start comes the one to stop.
+# be 'stop': right behind the order to start comes the one to stop; and 'log': their types go to a file; and
+# 'cut': both are left behind the first frame of the type. A function is told of each frame its type and
+# whether it is the leader's, and says whether it is passed on.
 sub pass_on {
     my ($leader, $there, $type, $tag, $value) = @_;
     my $stops = $type eq 'stop';
+    my $log = $type eq 'log' ? $value : '/dev/null';
     my $more = 0;
-    $type = 0 if $stops;
+    open my $types, '>', $log or die;
+    $types->autoflush;
+    my $last = $type eq 'cut' ? $tag : 0;
+    my $watch = ref $type ? $type : sub { 1 };
+    $type = 0 if $type !~ /^\d/;
     my $select = IO::Select->new($leader, $there);
     my %waiting = ($leader => '', $there => '');
     while (my @ready = $select->can_read(60)) {
@@ -49,6 +57,8 @@ sub pass_on {
             $waiting{$s} .= $bytes;
             while (length $waiting{$s} >= 4 && length $waiting{$s} >= 4 + unpack 'N', $waiting{$s}) {
                 my $frame = substr $waiting{$s}, 0, 4 + unpack('N', $waiting{$s}), '';
+                print $types unpack('x4n', $frame), ' ';
+                next if !$watch->(unpack('x4n', $frame), $s == $leader);
                 my $is_hello = unpack('x4n', $frame) == $HELLO && $s == $leader;
                 $frame = changed($frame, $tag, $value) if unpack('x4n', $frame) == $type && !$is_hello;
                 $frame = renumbered($frame, $more) if $s == $leader && $more > 0;
@@ -58,6 +68,7 @@ sub pass_on {
                     $more++;
                 }
                 syswrite $s == $leader ? $there : $leader, $frame;
+                return if $last != 0 && unpack('x4n', $frame) == $last;
             }
         }
     }
@@ -65,6 +76,7 @@ sub pass_on {
 
 sub run_between($role, @change) {
     my @args = ref $change[-1] eq 'ARRAY' ? @{pop @change} : ();
+    my @wrap = ref $change[-1] eq 'HASH' ? ('sh', '-c', 'echo $$ >$0; exec "$@"', (pop @change)->{pid_file}) : ();
     my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1', Timeout => 60) or die;
     my $name = '127.0.0.1:' . $listener->sockport;
     my $pid = in_child(sub {
@@ -74,7 +86,7 @@ sub run_between($role, @change) {
         pass_on($leader, $there, @change);
     });
     close $listener;
-    my $run = run_program({command => [$MCLOAD, '-v', '--timeout=60', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
+    my $run = run_program({command => [@wrap, $MCLOAD, '-v', '--timeout=60', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
         : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args], timeout => 120});
     waitpid $pid, 0;
     return ($run, $name);
@@ -89,6 +101,15 @@ sub gives_up($name, $why, $role, @change) {
 my ($run) = run_between('load', 0, 0, '');
 unlike($run->{err}, qr/lost/, 'frames as they are: nobody is given up') or diag($run->{err});
 
+# Before each run but the first, connections are made anew, and only when they are there it begins.
+{
+    my $log = scratch_dir() . '/types';
+    ($run) = run_between('load', 'log', 0, $log, ['--repeat=3']);
+    my @types = grep { /^(?:$READY|$START|$DONE|$RENEW)\z/ } split ' ', read_file($log);
+    is("@types", join(' ', $READY, $START, $DONE, ($RENEW, $READY, $START, $DONE) x 2), 'three runs: what is said, in order')
+        or diag($run->{err});
+}
+
 # An order to stop that comes before the agent has begun to do what it was told just before.
 my $began = time;
 ($run) = run_between('load', 'stop', 0, '', ['-w', 100]);
@@ -97,6 +118,46 @@ unlike($run->{err}, qr/lost/, '... nor is anybody lost');
 my ($phases) = $run->{out} =~ /^Phases = (.*)/m;
 my ($warmed) = ($phases // 'warmup 99 s') =~ /warmup ([\d.]+) s/;
 cmp_ok($warmed // 0, '<', 15, '... and no warm-up is reported that was not') or diag($run->{out});
+
+# An agent that is lost in a run that is for others only is told by the run that these are for.
+for my $for (['-w', 'auto'], ['-q', '50%', '-w', 0]) {
+    ($run) = run_between('load', 'cut', $DONE, '', ['-l', 1, @$for]);
+    like($run->{out}, qr/^INVALID: 1 agents lost/m, "@$for: an agent lost before makes the run invalid") or diag($run->{err});
+    like($run->{out}, qr/^Agent 127.*LOST/m, '... and has its line');
+}
+
+# When it is lost and the run is not to go on without, the leader does not wait for its own warm-up.
+$began = time;
+($run) = run_between('load', 'cut', $START, '', ['-l', 1, '-w', 100, '--on-agent-loss=abort']);
+cmp_ok(time - $began, '<', 90, 'abort ends the warm-up') or diag($run->{err});
+like($run->{err}, qr/the run was given up/, '... with a line');
+
+# A process that ends by a signal in a run says nothing more: that it was ended is no result.
+{
+    my $log = scratch_dir() . '/ended';
+    ($run) = run_between('load', sub ($type, $is_leader) {
+        open my $fh, '>>', $log or die;
+        print $fh "$type ";
+        close $fh;
+        kill 'TERM', map { m{^/proc/(\d+)/} && (proc_status($1, 'PPid') // 0) == agent_pid($agent) ? $1 : () }
+            glob '/proc/[0-9]*/status' if $type == $DELTA;
+        return 1;
+    }, ['-l', 1, '-t', 2]);
+    unlike(read_file($log), qr/\b$DONE\b/, 'an agent that is ended says no DONE') or diag($run->{err});
+    like($run->{out}, qr/^Agent 127.*LOST/m, '... and is lost');
+}
+
+# The first signal stops the agents, the second one ends the leader, also one that only leads.
+{
+    my $pid_file = scratch_dir() . '/leader';
+    my $is_deaf = 0;
+    ($run) = run_between('load', sub ($type, $is_leader) {
+        $is_deaf ||= $type == $START;
+        kill 'TERM', int read_file($pid_file) if $is_leader && ($type == $START || $type == $STOP);
+        return $type == $START || !$is_deaf;
+    }, {pid_file => $pid_file}, ['-t', 60]);
+    is($run->{signal}, 15, 'the second signal ends it') or diag($run->{out}, $run->{err});
+}
 
 # ---- what an agent says -----------------------------------------------------------------------
 
@@ -132,6 +193,10 @@ my @of_agents = (
         sub { substr($_[0], 0, 9) . n($MOST) . substr $_[0], 17 }],
     ['a sum that is none', qr/sent a report that does not follow/, $DELTA, 27,
         sub { substr($_[0], 0, 25) . double('nan') . substr $_[0], 33 }],
+    ['a sum beyond all', qr/sent a report that does not follow/, $DELTA, 27,
+        sub { substr($_[0], 0, 25) . double(1.7e308) . substr $_[0], 33 }],
+    ['squares beyond all', qr/sent a report that does not follow/, $DELTA, 27,
+        sub { substr($_[0], 0, 33) . double(1.7e308) . substr $_[0], 41 }],
     ['digests, cut', $no_sense, $DONE, 28, 'x' x 7],
     ['another digest', qr/sent intervals that do not add up/, $DONE, 28, n(1)],
     ['costs, cut', $no_sense, $DONE, 29, sub { substr $_[0], 1 }],
@@ -161,6 +226,7 @@ my @of_observers = (
     ['values, cut', $stats, $SAMPLE, 39, 'x' x 79],
     ['values that are none', $stats, $SAMPLE, 39, double('nan') x 10],
     ['values below 0', $stats, $SAMPLE, 39, double(-1) x 10],
+    ['values beyond all', $stats, $SAMPLE, 39, double(1.7e308) x 10],
 );
 gives_up("observer, $_->[0]", $_->[1], 'observe', @$_[2 .. 4]) for @of_observers;
 
@@ -192,6 +258,7 @@ my @of_leaders = (
     ['a slice, cut', $puzzled, $START, 40, n(5)],
 );
 gives_up("leader, $_->[0]", $_->[1], 'load', @$_[2 .. 4]) for @of_leaders;
+gives_up('leader, renewed how', $puzzled, 'load', $RENEW, 22, n(2), ['--repeat=2']);
 
 ($run) = run_between('load', 0, 0, '');
 unlike($run->{err}, qr/lost/, 'the agent is there as before') or diag($run->{err});

@@ -131,7 +131,8 @@ settle_shares(struct campaign *c)
     if (!c->has_rates) {
         return EXIT_VALID;
     }
-    enum exit_status status = run_one(c, &(struct run_spec){.rates = c->rates}, &r);
+    struct run_spec spec = {.rates = c->rates, .is_probe = true};
+    enum exit_status status = run_one(c, &spec, &r);
     if (status != EXIT_VALID) {
         return status;
     }
@@ -328,7 +329,8 @@ settle_scan(struct campaign *c)
     if (c->varied_peak == 0) {
         struct result r;
         c->rates[c->o->varied] = 0;
-        enum exit_status status = run_one(c, &(struct run_spec){.rates = c->rates}, &r);
+        struct run_spec spec = {.rates = c->rates, .is_probe = true};
+        enum exit_status status = run_one(c, &spec, &r);
         if (status != EXIT_VALID) {
             return status;
         }

@@ -77,6 +77,7 @@ warmup_run(struct runner *runner, const double *rates, struct result_warmup *res
         .rates = rates,
         .time_s = fmax(fmin(runner->conf->options->time_s / 2, PIECE_MAX_S), PIECE_MIN_S),
         .warmup_s = -1,
+        .is_probe = true,
     };
     *result = (struct result_warmup){.was_made = true};
     for (unsigned i = 0; i < PIECES_MAX && !result->has_settled; i++) {

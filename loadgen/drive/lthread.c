@@ -87,10 +87,9 @@ prepare(struct lthread *t, struct lset *set)
 }
 
 /* Schedule and requests begin anew with each run; the connections go on. */
-static const char *
-get_ready(struct lthread *t, struct lset *set, struct event_loop *l, bool is_fresh)
+static void
+get_ready(struct lthread *t, struct lset *set, struct event_loop *l)
 {
-    const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
     counters_reset(&t->counters);
     evenness_log_reset(&t->evenness);
     const struct drive_conf *c = &t->conf.drive;
@@ -99,15 +98,18 @@ get_ready(struct lthread *t, struct lset *set, struct event_loop *l, bool is_fre
     samples_start(&t->samples, c->seed, drive_stream(c, STREAM_MANNERS));
     event_loop_fini(l);
     event_loop_init(l, c, set, &into);
-    return failed;
 }
 
 static const char *
 obey(struct lthread *t, struct lset *set, struct event_loop *l, enum lthread_order order,
      const struct drive_window *window)
 {
-    if (order != ORDER_RUN) {
-        return get_ready(t, set, l, order == ORDER_READY_FRESH);
+    if (order == ORDER_RENEW || order == ORDER_RENEW_ALL) {
+        return lset_renew(set, order == ORDER_RENEW_ALL, t->err, sizeof t->err);
+    }
+    if (order == ORDER_READY) {
+        get_ready(t, set, l);
+        return NULL;
     }
     event_loop_run(l, window);
     t->cost = l->cost;

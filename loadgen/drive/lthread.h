@@ -23,10 +23,11 @@
 /* Where threads say that they are ready and wait for the next order of the main thread, a
  * time to begin with it. Any thread. */
 enum lthread_order {
-    ORDER_READY,       /* prepare a run; connections not fit for one are made anew */
-    ORDER_READY_FRESH, /* the same with all of them made anew */
-    ORDER_RUN,         /* send for a window: after one of the two */
-    ORDER_END,         /* end the thread */
+    ORDER_RENEW,     /* connections not fit for a run are made anew */
+    ORDER_RENEW_ALL, /* the same for all */
+    ORDER_READY,     /* prepare a run */
+    ORDER_RUN,       /* send for a window: after one of the two */
+    ORDER_END,       /* end the thread */
 };
 
 struct rendezvous {

@@ -117,6 +117,17 @@ lost_agents(const struct result *r)
     return lost;
 }
 
+/* How much of the window had gone by when the last process began. */
+static double
+late_start(const struct result *r)
+{
+    uint64_t most = 0;
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        most = r->agents[i].start_error > most ? r->agents[i].start_error : most;
+    }
+    return result_ratio((double)most, r->elapsed_s * 1e9);
+}
+
 /* A class that is alone is judged as the whole run, by one verdict: its own samples, taken at other
  * moments, might come to another one. */
 static void
@@ -251,6 +262,7 @@ judge(struct result *r, const struct check_limits *l)
         {CHECK_ERRORS, own, (double)counters_error_sum(t) - wrong},
         {CHECK_COMPLETE, true, r->was_interrupted},
         {CHECK_AGENTS, r->agents_len > 0, lost_agents(r)},
+        {CHECK_START, r->agents_len > 0, late_start(r)},
         {CHECK_VALUES, own, wrong},
         {CHECK_READER, own && r->is_replay, (double)ctr_get(&t->starved)},
         {CHECK_ARRIVALS, paced && gaps.is_known, gaps.apart},

@@ -84,6 +84,8 @@ report_agents_text(const struct result *r, FILE *out)
                     "us late",
                     report_us(a->start_error), report_us(a->clock_bound),
                     report_us(a->behind));
+        } else if (a->start_error > 0) {
+            fprintf(out, ", began %.1f us late", report_us(a->start_error));
         }
         if (a->capacity > 0) {
             fprintf(out, ", capacity %.1f/s", a->capacity);

@@ -125,10 +125,10 @@ report_summary(const struct result *r, bool all, FILE *out)
 
 /* As they explain each other: the first one is told first. */
 static const enum result_check order[] = {
-    CHECK_COMPLETE, CHECK_AGENTS,     CHECK_VALUES,   CHECK_ERRORS,    CHECK_ANSWERS,
-    CHECK_SERVED,   CHECK_UNANSWERED, CHECK_SEARCH,   CHECK_STEAL,     CHECK_CPU_WAIT,
-    CHECK_CPU,      CHECK_READER,     CHECK_LATENESS, CHECK_ADHERENCE, CHECK_ARRIVALS,
-    CHECK_RATE,     CHECK_STEADY,     CHECK_LITTLE,
+    CHECK_COMPLETE, CHECK_AGENTS, CHECK_START,      CHECK_VALUES,   CHECK_ERRORS,
+    CHECK_ANSWERS,  CHECK_SERVED, CHECK_UNANSWERED, CHECK_SEARCH,   CHECK_STEAL,
+    CHECK_CPU_WAIT, CHECK_CPU,    CHECK_READER,     CHECK_LATENESS, CHECK_ADHERENCE,
+    CHECK_ARRIVALS, CHECK_RATE,   CHECK_STEADY,     CHECK_LITTLE,
 };
 static_assert(sizeof order / sizeof order[0] == CHECKS, "each once");
 
@@ -158,7 +158,8 @@ print_reason(enum result_check check, const char *class, const struct check *c, 
 static const struct check *
 find_check(const struct result *r, enum result_check check, unsigned c)
 {
-    bool is_whole = check == CHECK_SEARCH || check == CHECK_AGENTS;
+    bool is_whole =
+        check == CHECK_SEARCH || check == CHECK_AGENTS || check == CHECK_START;
     unsigned classes = r->classes_len > 1 ? r->classes_len : 0;
     if (c < classes) {
         return is_whole ? NULL : &r->classes[c].checks[check];

@@ -49,7 +49,8 @@ ring(struct run *r, struct bells *b, nsec_t now)
                          r->conf.err);
         }
     }
-    if (now < b->tick) {
+    bool is_early = r->conf.agents > 0 && now < r->window.start; /* others may end it */
+    if (now < b->tick && !is_early) {
         return RUN_DONE;
     }
     b->tick = pass(b->tick, b->tick_length, now);

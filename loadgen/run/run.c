@@ -457,6 +457,14 @@ settle_traffic(struct run *r, const struct run_spec *spec, unsigned class)
                          : options_fail(r->conf.err, EXIT_USAGE, "%s", wrong);
 }
 
+enum exit_status
+run_renew(struct run *r, bool all)
+{
+    atomic_store_explicit(&r->stop, false, memory_order_relaxed);
+    rendezvous_give(&r->orders, all ? ORDER_RENEW_ALL : ORDER_RENEW, NULL);
+    return await_ready(r);
+}
+
 /* Has all threads prepare. The first run is that of the seed, others are like it. */
 static enum exit_status
 get_ready(struct run *r, const struct run_spec *spec)
@@ -474,9 +482,8 @@ get_ready(struct run *r, const struct run_spec *spec)
         }
     }
     r->count++;
-    atomic_store_explicit(&r->stop, false, memory_order_relaxed);
     atomic_store_explicit(&r->over, 0, memory_order_relaxed);
-    rendezvous_give(&r->orders, spec->is_fresh ? ORDER_READY_FRESH : ORDER_READY, NULL);
+    rendezvous_give(&r->orders, ORDER_READY, NULL);
     enum exit_status status = await_ready(r);
     if (atomic_load_explicit(&r->is_asked, memory_order_relaxed)) {
         /* Perhaps before the run before was forgotten above. */
@@ -588,7 +595,8 @@ enum exit_status
 run_once(struct run *r, const struct run_spec *spec, struct result *result)
 {
     bool has_failed;
-    enum exit_status status = get_ready(r, spec);
+    enum exit_status status = run_renew(r, spec->is_fresh);
+    status = status != EXIT_VALID ? status : get_ready(r, spec);
     status = status != EXIT_VALID ? status : start_feeds(r, spec);
     if (status != EXIT_VALID) {
         return status;

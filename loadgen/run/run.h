@@ -50,10 +50,11 @@ struct run_spec {
     double time_s;       /* 0: the options' */
     double warmup_s;     /* 0: the options', below 0: none */
     nsec_t begin;        /* when to begin, by clock_now; 0: at once */
-    bool is_fresh;       /* all connections are made anew before */
+    bool is_fresh;       /* all connections are made anew before (run_renew) */
+    bool is_probe;       /* what it comes to is for the runs that follow */
     bool stops_early;    /* ends sooner, as soon as the options' `until` is met */
     /* The tick is called at multiples of it from the start of the window; 0: about once a
-     * second from the beginning. */
+     * second from the beginning. In a swarm also now and then before the window. */
     nsec_t tick_length;
     struct reader_slice slice; /* of traces, in a swarm */
 };
@@ -74,6 +75,9 @@ must_check enum exit_status run_open(struct run **run, const struct run_conf *co
  * anew before the next one; replies are waited for until nothing of it is on the way. */
 must_check enum exit_status run_once(struct run *run, const struct run_spec *spec,
                                      struct result *result);
+/* What run_once begins with, which may take long: connections that are not fit for a run, or all, are
+ * made anew. A caller that is to begin at a time comes here before it chooses that. */
+must_check enum exit_status run_renew(struct run *run, bool all);
 /* Ends the run under way early, or else the next one, as a tick that answers false does. Any
  * thread. */
 void run_stop(struct run *run);

@@ -14,6 +14,7 @@
 #define MOMENT_BYTES 8
 /* No counter of a run comes near it; sums of them stay far from wrapping. */
 #define COUNT_MAX (UINT64_C(1) << 56)
+#define SUM_MAX ((double)COUNT_MAX * (double)COUNTERS_MAX_NS)
 
 static uint64_t
 bits_of(double d)
@@ -146,8 +147,9 @@ add_hist(struct counters *sum, const struct frame_field *field, uint64_t *seen,
     }
     struct hist_moments m = {values[0], values[1], values[2], double_of(values[3]),
                              double_of(values[4])};
-    bool is_good = m.overflow <= COUNT_MAX && m.min <= m.max && isfinite(m.sum) &&
-                   isfinite(m.sum_squares) && m.sum >= 0 && m.sum_squares >= 0;
+    bool is_good = m.overflow <= COUNT_MAX && m.min <= m.max && m.sum >= 0 &&
+                   m.sum <= SUM_MAX && m.sum_squares >= 0 &&
+                   m.sum_squares <= SUM_MAX * (double)COUNTERS_MAX_NS;
     struct hist *h = sum->hists[number];
     if (!is_good || !add_buckets(h, field, at, applies)) {
         return false;

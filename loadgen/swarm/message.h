@@ -90,7 +90,8 @@ enum message_role {
 
 /* Bits of FIELD_FEATURES: what the sender of a hello knows beyond the first version. */
 #define MESSAGE_KNOWS_ROLES 1
-#define MESSAGE_FEATURES MESSAGE_KNOWS_ROLES
+#define MESSAGE_KNOWS_RENEW 2
+#define MESSAGE_FEATURES (MESSAGE_KNOWS_ROLES | MESSAGE_KNOWS_RENEW)
 
 enum message {
     MESSAGE_HELLO = 1, /* both */
@@ -108,6 +109,7 @@ enum message {
     MESSAGE_DONE,      /* agent: the totals' DIGEST, and what it cost */
     MESSAGE_STOP,      /* leader: end the run now */
     MESSAGE_SAMPLE,    /* agent that observes: SERVER, AT, VALUES */
+    MESSAGE_RENEW, /* leader: IS_FRESH; connections for the next run: READY when there */
 };
 
 enum message_field {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "loadgen/report/schema.h"
 #include "loadgen/search/search.h"
@@ -232,8 +233,22 @@ TEST(test_reasons)
         ck_assert_uint_eq(count_of(text, "read"), 1);
         text = brief_text();
         ck_assert_uint_eq(count_of(text, "INVALID: "), 1);
-        ck_assert_uint_eq(count_of(text, " (and 17 more: -v)\n"), i == CHECKS);
+        ck_assert_uint_eq(count_of(text, " (and 18 more: -v)\n"), i == CHECKS);
     }
+}
+
+/* A process of a swarm that began when much of the window had gone by was not there then. */
+TEST(test_late_start)
+{
+    result.agents = alloc_zeroed(2, sizeof *result.agents);
+    result.agents_len = 2;
+    result.agents[1].start_error = 10 * NSEC_PER_MSEC;
+    result_judge(&result);
+    ck_assert(result.is_valid);
+    result.agents[1].start_error++;
+    result_judge(&result);
+    expect_part(brief_text(),
+                "INVALID: late start: a process missed 1.00% > 1% of the run: see ");
 }
 
 /* Of several classes a verdict, with the class that it is about, and a row each. */

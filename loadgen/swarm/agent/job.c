@@ -32,13 +32,16 @@ is_stopped(struct job *j)
     return is;
 }
 
-/* At the end of each interval but the last, by the run. A look that nobody took is replaced:
+/* At the end of each interval but the last, by the run, and before the first. A look that nobody took is replaced:
  * it is a sum. */
 static bool
 look(void *arg, const struct run *run, nsec_t now)
 {
     struct job *j = arg;
     const struct drive_window *window = run_window(run);
+    if (now < window->start) {
+        return !is_stopped(j);
+    }
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
     for (unsigned i = 0; i < j->options.classes_len; i++) {
         counters_reset(&j->snapshots[i]);
@@ -151,6 +154,9 @@ do_order(struct job *j, enum job_state order)
         };
         return run_open(&j->run, &conf);
     }
+    if (order == JOB_RENEWING) {
+        return run_renew(j->run, j->spec.is_fresh);
+    }
     enum exit_status status = run_once(j->run, &j->spec, &j->result);
     j->start_error = run_window(j->run)->begin - j->spec.begin;
     return status;
@@ -160,7 +166,8 @@ static enum job_state
 await_order(struct job *j)
 {
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
-    while (j->state != JOB_OPENING && j->state != JOB_RUNNING) {
+    while (j->state != JOB_OPENING && j->state != JOB_RENEWING &&
+           j->state != JOB_RUNNING) {
         PTHREAD_OK(pthread_cond_wait(&j->changed, &j->mutex));
     }
     enum job_state order = j->state;
@@ -180,7 +187,7 @@ job_main(void *arg)
             change(j, JOB_FAILED);
             return NULL;
         }
-        change(j, order == JOB_OPENING ? JOB_IDLE : JOB_DONE);
+        change(j, order == JOB_RUNNING ? JOB_DONE : JOB_IDLE);
     }
 }
 
@@ -208,19 +215,33 @@ job_open(struct job *j)
     return pthread_create(&thread, NULL, job_main, j) == 0 && pthread_detach(thread) == 0;
 }
 
+static void
+order(struct job *j, enum job_state state)
+{
+    must(j->state == JOB_IDLE);
+    j->said_before = j->said_len;
+    j->state = state;
+    PTHREAD_OK(pthread_cond_broadcast(&j->changed));
+}
+
+void
+job_renew(struct job *j)
+{
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    order(j, JOB_RENEWING);
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
+}
+
 void
 job_run(struct job *j)
 {
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
-    must(j->state == JOB_IDLE);
     j->wants_stop = false;
     if (j->run != NULL) {
         run_rearm(j->run);
     }
-    j->said_before = j->said_len;
     j->interval = 0;
-    j->state = JOB_RUNNING;
-    PTHREAD_OK(pthread_cond_broadcast(&j->changed));
+    order(j, JOB_RUNNING);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 

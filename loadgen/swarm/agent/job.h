@@ -16,9 +16,10 @@
 #include "loadgen/swarm/message.h"
 
 enum job_state {
-    JOB_NEW,     /* nothing was asked for yet */
-    JOB_OPENING, /* connecting and loading */
-    JOB_IDLE,    /* ready for a run */
+    JOB_NEW,      /* nothing was asked for yet */
+    JOB_OPENING,  /* connecting and loading */
+    JOB_RENEWING, /* making connections for the next run */
+    JOB_IDLE,     /* ready for a run */
     JOB_RUNNING,
     JOB_DONE,   /* result is there: job_rest */
     JOB_FAILED, /* err is there, and no more comes */
@@ -57,8 +58,9 @@ struct job {
 void job_init(struct job *j);
 /* Options, targets and numbers are filled in: starts the thread. False: there is none. */
 must_check bool job_open(struct job *j);
-/* Idle, and the spec is filled in. */
+/* Idle, and the spec is filled in, of job_renew is_fresh. */
 void job_run(struct job *j);
+void job_renew(struct job *j);
 /* Ends a run under way. */
 void job_stop(struct job *j);
 enum job_state job_state(struct job *j);

@@ -35,7 +35,8 @@ struct service {
     /* What of the run has been sent, one a class. */
     struct counters *sent;
     uint64_t interval_sent, samples_sent;
-    nsec_t behind; /* most, since the last heartbeat */
+    bool is_awaited; /* the leader waits for READY */
+    nsec_t behind;   /* most, since the last heartbeat */
     bool is_over;
 };
 
@@ -154,10 +155,9 @@ send_done(struct service *s)
 {
     struct job *j = &s->job;
     struct result *r = &j->result;
-    bool was_stopped = r->was_interrupted || j->wants_stop;
     uint64_t last = interval_last((nsec_t)(j->spec.time_s * 1e9), j->spec.tick_length);
     /* It may also end with its trace. */
-    bool is_whole = !was_stopped && r->elapsed_s + 1e-3 > j->spec.time_s;
+    bool is_whole = !j->wants_stop && r->elapsed_s + 1e-3 > j->spec.time_s;
     for (unsigned i = 0; i < r->classes_len; i++) {
         send_delta(s, i, is_whole ? last : s->interval_sent + 1, &r->classes[i].total);
     }
@@ -194,6 +194,7 @@ configure(struct service *s, const struct frame *f)
     }
     s->sent = delta_counters_create(j->options.classes_len);
     s->opened_at = clock_now();
+    s->is_awaited = true;
     return job_open(j) ? NULL : "has not enough memory";
 }
 
@@ -275,6 +276,21 @@ start_run(struct service *s, const struct frame *f)
     return wrong;
 }
 
+static const char *
+renew(struct service *s, const struct frame *f)
+{
+    struct job *j = &s->job;
+    uint64_t is_fresh;
+    if (job_state(j) != JOB_IDLE || j->run == NULL ||
+        !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh)) {
+        return "does not understand the leader";
+    }
+    j->spec.is_fresh = is_fresh == 1;
+    s->is_awaited = true;
+    job_renew(j);
+    return NULL;
+}
+
 static void
 on_frame(struct service *s, const struct frame *f, nsec_t heard)
 {
@@ -290,6 +306,9 @@ on_frame(struct service *s, const struct frame *f, nsec_t heard)
     case MESSAGE_CONFIG:
         wrong = configure(s, f);
         lease_renew(&s->lease, clock_now()); /* finding addresses may have taken long */
+        break;
+    case MESSAGE_RENEW:
+        wrong = renew(s, f);
         break;
     case MESSAGE_START:
         wrong = start_run(s, f);
@@ -311,23 +330,26 @@ on_frame(struct service *s, const struct frame *f, nsec_t heard)
 static void
 on_job(struct service *s)
 {
-    static enum job_state reported = JOB_NEW;
     mbox_clear(&s->job.wake);
     enum job_state state = job_state(&s->job);
-    if (state == JOB_IDLE && reported == JOB_NEW) {
+    if (state == JOB_IDLE && s->is_awaited) {
         struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
         frame_put_number(o, FIELD_LOADED,
                          s->job.run != NULL ? run_loaded(s->job.run) : 0);
         put_notes(o, &s->job);
         send_frame(s);
-        reported = JOB_IDLE;
+        s->is_awaited = false;
     }
     send_looks(s);
     send_samples(s);
     if (state == JOB_DONE) {
-        bool was_ended = s->job.result.was_interrupted;
-        send_done(s);
-        s->is_over = s->is_over || was_ended; /* a signal to this process */
+        /* A signal to this process ends it without a last word: the leader loses it, and with it the
+         * interval that it had begun. */
+        if (s->job.result.was_interrupted) {
+            s->is_over = true;
+        } else {
+            send_done(s);
+        }
     }
     if (state == JOB_FAILED) {
         end_with(s, MESSAGE_FAILED, s->job.err);

@@ -194,6 +194,7 @@ describe(struct result_agent *a, const struct combine_parts *p, unsigned index)
         a->busy = fmax(a->busy, result_busy(&k->costs[i]));
     }
     a->elapsed_s = k->elapsed_s;
+    a->start_error = k->start_error;
     if (index == 0) {
         return;
     }
@@ -203,7 +204,6 @@ describe(struct result_agent *a, const struct combine_parts *p, unsigned index)
     }
     a->samples = k->samples;
     a->observed = k->servers;
-    a->start_error = k->start_error;
     a->clock_bound = align_estimate(&k->align, &e) ? e.bound : 0;
     a->behind = k->behind_max;
     a->is_lost = k->state == MEMBER_LOST;
@@ -215,7 +215,7 @@ static bool
 is_reported(const struct combine_parts *p, unsigned index)
 {
     const struct member *k = &p->members->all[index];
-    return index == 0 ? k->classes > 0 : !k->is_out || k->is_missed;
+    return index == 0 ? k->classes > 0 : !k->is_out || !k->is_told;
 }
 
 static void

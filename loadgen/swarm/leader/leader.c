@@ -119,7 +119,7 @@ configure(struct leader *l, int argc, char **argv)
     return status;
 }
 
-/* By the run of this process, at the end of each interval but the last. */
+/* By the run of this process, at the end of each interval but the last, and before the first. */
 static bool
 tick(void *arg, const struct run *run, nsec_t now)
 {
@@ -245,6 +245,11 @@ start_ledger(struct leader *l)
         .keeps_latencies = l->o->hlog != NULL,
     };
     ledger_start(run->ledger, &conf);
+    for (unsigned i = 0; i < k->count; i++) {
+        if (k->all[i].state == MEMBER_LOST && !k->all[i].is_out) {
+            ledger_lose(run->ledger, i); /* since the run was shared out */
+        }
+    }
 }
 
 /* Orders a start that all can keep: later than the longest way to any of them. */
@@ -263,7 +268,6 @@ order_start(struct leader *l, const struct run_spec *spec)
     run->time = clock_seconds(run_spec_time(l->o, spec));
     run->warmup = clock_seconds(run_spec_warmup(l->o, spec));
     run->length = interval_length(run->time, clock_seconds(l->o->interval_s));
-    run->is_fresh = spec->is_fresh;
     run->begin = clock_now() + lead;
     run->begin += l->count > 0 ? 0 : clock_seconds(l->o->wait_s);
     l->count++;
@@ -275,7 +279,6 @@ order_start(struct leader *l, const struct run_spec *spec)
     }
     start_ledger(l);
     k->wants_start = true;
-    k->wants_stop = false; /* it was asked of the attempt before */
     mbox_wake(&k->wake);
 }
 
@@ -310,6 +313,8 @@ await_results(struct leader *l, nsec_t until)
         if (take_signal(l)) {
             was_interrupted = true;
             stop_agents(l);
+            /* The next one ends this process. */
+            PTHREAD_OK(pthread_sigmask(SIG_UNBLOCK, &l->signals, NULL));
         }
         if (is_spoilt(l)) {
             stop_agents(l);
@@ -380,15 +385,48 @@ take_stats(struct leader *l, struct result *own)
     return stats != NULL ? stats : stats_poll_take(&l->poll);
 }
 
+/* Behind a run before, has all make the connections that this one needs, however long that takes: only
+ * then it is known when all can begin. */
+static enum exit_status
+renew(struct leader *l)
+{
+    struct members *k = &l->members;
+    bool was_ended = false;
+    if (l->count == 0) {
+        return EXIT_VALID;
+    }
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    k->wants_renew = true;
+    k->wants_stop = false; /* it was asked of the attempt before */
+    mbox_wake(&k->wake);
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    enum exit_status status =
+        l->local.run != NULL ? run_renew(l->local.run, k->run.is_fresh) : EXIT_VALID;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    while (status == EXIT_VALID && !was_ended &&
+           (k->wants_renew || members_in(k, MEMBER_OPENING) > 0)) {
+        members_wait(k);
+        was_ended = take_signal(l);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return was_ended ? options_fail(stderr, EXIT_UNREACHABLE,
+                                    "interrupted while connections were made anew")
+                     : status;
+}
+
 /* Shares the run out and orders it, *own of this process. */
 static enum exit_status
 begin_attempt(struct leader *l, const struct run_spec *spec, struct run_spec *own)
 {
     struct members *k = &l->members;
-    const struct swarm_run *run = &k->run;
+    struct swarm_run *run = &k->run;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = members_in(k, MEMBER_LOST);
     enum exit_status status = share_out(k, l->o, &l->capacity, spec);
+    run->is_fresh = spec->is_fresh;
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    status = status == EXIT_VALID ? renew(l) : status;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     if (status == EXIT_VALID) {
         order_start(l, spec);
         if (l->local.run != NULL) {
@@ -493,6 +531,7 @@ attempt_all(struct leader *l, const struct run_spec *spec, struct result *result
             return EXIT_INVALID;
         }
         fputs("mcload: the run is repeated without it\n", stderr);
+        members_told(&l->members);
     }
 }
 
@@ -524,7 +563,6 @@ measure_capacity(struct leader *l, const struct run_spec *spec)
     enum exit_status status = attempt_all(l, &probe, &result);
     l->is_probing = false;
     if (status == EXIT_VALID) {
-        members_miss_lost(&l->members, true);
         bool was_interrupted = result.was_interrupted;
         result_fini(&result);
         status = was_interrupted
@@ -540,6 +578,8 @@ leader_once(struct leader *l, const struct run_spec *spec, struct result *result
 {
     enum exit_status status = measure_capacity(l, spec);
     status = status == EXIT_VALID ? attempt_all(l, spec, result) : status;
-    members_miss_lost(&l->members, false);
+    if (!spec->is_probe) {
+        members_told(&l->members);
+    }
     return status;
 }

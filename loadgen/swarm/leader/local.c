@@ -61,6 +61,7 @@ local_begin(struct local *l, struct member *self, const struct run_spec *spec)
 {
     struct run_spec own = *spec;
     own.begin = self->run->begin;
+    own.is_fresh = false; /* run_renew has been asked for it */
     own.tick_length = self->run->length;
     own.rates = l->rates;
     own.slice = self->slice;
@@ -77,6 +78,9 @@ void
 local_tell(struct local *l, const struct member *self, const struct run *run, nsec_t now)
 {
     const struct swarm_run *swarm = self->run;
+    if (now < run_window(run)->start) {
+        return;
+    }
     uint64_t interval =
         interval_number(now - run_window(run)->start, swarm->time, swarm->length);
     if (interval <= l->reported_interval) {
@@ -102,4 +106,5 @@ local_end(struct local *l, struct member *self, const struct result *result)
     }
     ledger_done(swarm->ledger, 0);
     member_set_own(self, result);
+    self->start_error = run_window(l->run)->begin - swarm->begin;
 }

@@ -20,6 +20,7 @@
 #define AHEAD_MAX NSEC_PER_SEC
 #define AHEAD_PART 1000
 #define AHEAD_INTERVALS 2
+#define STAT_MAX 1e20     /* of a server: no count of 64 bits is more */
 #define SAMPLES_BESIDES 4 /* of a server, beside those for which it is time */
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -47,6 +48,7 @@ member_init(struct member *k, struct swarm_run *run, unsigned part,
         snprintf(k->at.name, sizeof k->at.name, "leader");
         k->weight = (uint64_t)o->weight;
         k->classes = o->weight > 0 ? k->classes : 0;
+        k->state = MEMBER_READY;
     }
     k->rates = alloc_zeroed(o->classes_len, sizeof *k->rates);
     k->digests = alloc_zeroed(o->classes_len, sizeof *k->digests);
@@ -191,6 +193,17 @@ member_ask_time(struct member *k)
 }
 
 void
+member_renew(struct member *k)
+{
+    if (k->classes > 0 && (k->chan.features & MESSAGE_KNOWS_RENEW) != 0) {
+        struct frame_out *o = chan_begin(&k->chan, MESSAGE_RENEW);
+        frame_put_number(o, FIELD_IS_FRESH, k->run->is_fresh ? 1 : 0);
+        k->state = MEMBER_OPENING;
+        send_frame(k);
+    }
+}
+
+void
 member_start(struct member *k)
 {
     struct align_estimate e;
@@ -208,7 +221,8 @@ member_start(struct member *k)
     frame_put_number(o, FIELD_BEGIN, k->begin);
     frame_put_number(o, FIELD_TIME, k->run->time);
     frame_put_number(o, FIELD_WARMUP, k->run->warmup);
-    frame_put_number(o, FIELD_IS_FRESH, k->run->is_fresh ? 1 : 0);
+    bool has_renewed = (k->chan.features & MESSAGE_KNOWS_RENEW) != 0;
+    frame_put_number(o, FIELD_IS_FRESH, k->run->is_fresh && !has_renewed ? 1 : 0);
     frame_put_number(o, FIELD_LENGTH, k->run->length);
     frame_put_numbers(o, FIELD_RATES, k->rates, k->classes);
     frame_put_numbers(o, FIELD_SLICE, (uint64_t[]){k->slice.first, k->slice.end}, 2);
@@ -233,6 +247,12 @@ longest_since(nsec_t then, nsec_t now)
     return gone + gone / AHEAD_PART + AHEAD_MAX;
 }
 
+static nsec_t
+silence_of(const struct member *k)
+{
+    return k->align.count > 0 ? MEMBER_SILENCE : MEMBER_SILENCE_FIRST;
+}
+
 static void
 on_stamps(struct member *k, const struct frame *f, nsec_t now)
 {
@@ -245,7 +265,7 @@ on_stamps(struct member *k, const struct frame *f, nsec_t now)
         member_lose(k, "sent stamps that make no sense");
         return;
     }
-    if (now - s.sent > MEMBER_SILENCE) {
+    if (now - s.sent > silence_of(k)) {
         member_lose(k, "sent stamps that are too old");
         return;
     }
@@ -326,7 +346,7 @@ on_sample(struct member *k, const struct frame *f, nsec_t now)
     bool is_good = true;
     for (unsigned i = 0; i < SERVER_STATS; i++) {
         memcpy(&sample.values[i], &values[i], sizeof values[i]);
-        is_good = is_good && isfinite(sample.values[i]) && sample.values[i] >= 0;
+        is_good = is_good && sample.values[i] >= 0 && sample.values[i] <= STAT_MAX;
     }
     sample.server = k->observer + (unsigned)server * k->run->observers;
     sample.at_s = (double)at / 1e9;
@@ -445,8 +465,12 @@ member_serve(struct member *k, short events)
             on_frame(k, &f, now);
         }
     }
-    if (k->state != MEMBER_LOST && now > k->heard_at + MEMBER_SILENCE) {
-        member_lose(k, "has said nothing for 5 s");
+    nsec_t silence = silence_of(k);
+    if (k->state != MEMBER_LOST && now > k->heard_at + silence) {
+        char why[MESSAGE_TEXT_MAX];
+        snprintf(why, sizeof why, "has said nothing for %ju s",
+                 (uintmax_t)(silence / NSEC_PER_SEC));
+        member_lose(k, why);
     }
     if (k->state == MEMBER_LOST && k->chan.fd != -1) {
         chan_fini(&k->chan); /* an agent without a leader stops */

@@ -69,14 +69,18 @@ do_orders(struct members *l)
         if (k->state != MEMBER_LOST && renews) {
             member_ask_time(k);
         }
-        if (l->wants_start && (k->state == MEMBER_READY || k->state == MEMBER_DONE)) {
+        bool is_free = k->state == MEMBER_READY || k->state == MEMBER_DONE;
+        if (l->wants_renew && is_free) {
+            member_renew(k);
+        }
+        if (l->wants_start && is_free) {
             member_start(k);
         }
         if (l->wants_stop && k->state == MEMBER_RUNNING) {
             member_stop(k);
         }
     }
-    l->wants_start = l->wants_stop = false;
+    l->wants_renew = l->wants_start = l->wants_stop = false;
 }
 
 static void *
@@ -114,6 +118,10 @@ members_main(void *arg)
 enum exit_status
 members_start(struct members *l)
 {
+    for (unsigned i = 1; i < l->count; i++) {
+        l->all[i].heard_at =
+            clock_now(); /* nobody has listened while others were opened */
+    }
     l->is_started = pthread_create(&l->thread, NULL, members_main, l) == 0;
     return l->is_started
                ? EXIT_VALID
@@ -195,12 +203,11 @@ members_tell_losses(struct members *l)
 }
 
 void
-members_miss_lost(struct members *l, bool are_missed)
+members_told(struct members *l)
 {
     PTHREAD_OK(pthread_mutex_lock(&l->mutex));
     for (unsigned i = 0; i < l->count; i++) {
-        struct member *k = &l->all[i];
-        k->is_missed = are_missed && k->state == MEMBER_LOST && !k->is_out;
+        l->all[i].is_told = l->all[i].state == MEMBER_LOST;
     }
     PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
 }

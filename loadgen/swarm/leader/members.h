@@ -25,8 +25,10 @@
  * is the leader itself, all others are agents: the connection to it, what it was told and what it
  * has said, which is believed only as far as it can be true; else it is lost. Under the mutex of
  * struct members, but for its channel, which is the thread's once that has started. */
-#define MEMBER_SILENCE                                                                   \
-    (5 * NSEC_PER_SEC) /* without a word for so long, an agent is lost */
+/* Without a word for so long, an agent is lost; the first is longer: it looks for the addresses of
+ * servers before, which a name server may make it wait for. */
+#define MEMBER_SILENCE (5 * NSEC_PER_SEC)
+#define MEMBER_SILENCE_FIRST (60 * NSEC_PER_SEC)
 
 /* A run as the leader orders it, and where goes what all report of it. */
 struct swarm_run {
@@ -41,7 +43,7 @@ struct swarm_run {
 };
 
 enum member_state {
-    MEMBER_OPENING, /* connecting and loading */
+    MEMBER_OPENING, /* connecting, and loading before the first run */
     MEMBER_READY,
     MEMBER_RUNNING,
     MEMBER_DONE, /* with the run: ready as well */
@@ -62,7 +64,7 @@ struct member {
     bool is_wrong;    /* what it sent is proven wrong */
     bool is_reported; /* that it is lost: there was a line */
     bool is_out;      /* lost before the run under way: no part of it */
-    bool is_missed; /* ... but what went just before it was for it: it is told as lost */
+    bool is_told;     /* as lost, by a run that was not for others only */
     bool has_refused; /* what was asked of it: `why` says what it does not allow */
     char why[MESSAGE_TEXT_MAX];
     nsec_t heard_at;
@@ -114,6 +116,8 @@ void member_set_own(struct member *k, const struct result *own);
 void member_serve(struct member *k, short events);
 /* Asks for its time, and renews its lease. */
 void member_ask_time(struct member *k);
+/* Has connections made for the next run: it is opening then, if it sends anything. */
+void member_renew(struct member *k);
 /* Orders the run, and an early end of it. */
 void member_start(struct member *k);
 void member_stop(struct member *k);
@@ -151,7 +155,8 @@ struct members {
     pthread_t thread;
     struct mbox wake; /* of the thread, when something is asked for */
     bool is_started, wants_end, wants_stop;
-    bool wants_start; /* sends the run to those that are ready */
+    bool wants_renew; /* sends this, and the run, to those that are ready */
+    bool wants_start;
     nsec_t stamped_at;
 };
 
@@ -162,9 +167,8 @@ must_check enum exit_status members_open(struct members *l, const struct options
 must_check enum exit_status members_start(struct members *l);
 /* Waits, with the mutex held, at most for a moment. */
 void members_wait(struct members *l);
-/* Those that were lost in the last run are no part of the next one: which is to tell of them as
- * if they were, or is over. */
-void members_miss_lost(struct members *l, bool are_missed);
+/* Those that are lost have been told of by now: the next run is without them, and says nothing more. */
+void members_told(struct members *l);
 /* Records stored by all, which are ready. */
 uint64_t members_loaded(const struct members *l);
 
