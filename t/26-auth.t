@@ -65,6 +65,24 @@ each_profile(sub ($profile) {
         expect_eof($closed, '', 'closed without a word');
     }
 
+    # a link that is renewed, as in Kubernetes: what is behind it now
+    mkdir "$dir/$_.$profile" for 'v1', 'v2';
+    write_file("$dir/v1.$profile/tokens", "foo:old\n");
+    write_file("$dir/v2.$profile/tokens", "foo:new\n");
+    symlink "v1.$profile", "$dir/data.$profile";
+    symlink "data.$profile/tokens", "$dir/link.$profile";
+    my $linked = serve($profile, '-Y', "$dir/link.$profile");
+    says($linked->control, token('foo old'), "STORED\r\n", 'through links');
+    symlink "v2.$profile", "$dir/next.$profile";
+    rename "$dir/next.$profile", "$dir/data.$profile" or die;
+    kill 'HUP', $linked->pid;
+    soon {
+        my $c = $linked->connect;
+        put($c, token('foo new'));
+        return read_line($c) eq "STORED\r\n";
+    } 'SIGHUP reads what the links lead to now';
+    says($linked->connect, token('foo old'), "CLIENT_ERROR authentication failure\r\n", '... and nothing else');
+
     # a new file: its entries; a bad one: the old entries
     write_file($file, "foo:new\n");
     kill 'HUP', $server->pid;

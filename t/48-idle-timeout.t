@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # idle_timeout closes TCP connections from which nothing has come for longer, and no others.
 use MCTest;
+use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Time::HiRes qw(time);
 
 # Time moves in steps shorter than the time-out, so that the helper's own connection stays: it
@@ -59,6 +60,26 @@ each_profile(sub ($profile) {
     is(run_program('-o', $_, '-p', '-1', "--compat=$profile", @AS_ROOT)->{status}, 1, "-o $_ exits 1")
         for 'idle_timeout', 'idle_timeout=', 'idle_timeout=x', 'idle_timeout=-1';
 });
+
+# A client that reads slowly takes little of what its socket holds: not enough for the socket to tell of room.
+{
+    my ($server, $idle) = serve('-o', 'idle_timeout=100', '-t', '1', '-m', 64);
+    exchange($idle, 'set v 0 0 1000000' . "\r\n" . 'v' x 1000000 . "\r\n", "STORED\r\n");
+    my $slow = $server->connect;
+    setsockopt $slow, SOL_SOCKET, SO_RCVBUF, 8192;
+    put($slow, "get v\r\n" x 30);
+    soon { grep { /conn_mwrite/ } stat_lines($server->control, 'conns') } 'its socket is full';
+    debugtime($server, 60);
+    is(length(read_bytes($slow, 65536)), 65536, 'it reads a little');
+    debugtime($server, 60);
+    kicks_become($server, 1, 'the other one is closed');
+    expect_eof($idle, '', '... which was idle');
+    is(length(read_bytes($slow, 65536)), 65536, 'the slow one goes on');
+    soon {
+        debugtime($server, 60);
+        mem_stats($server->control)->{idle_kicks} == 2;
+    } 'until it reads no more';
+}
 
 # UNIX connections stay.
 my $path = scratch_dir() . "/idle";

@@ -3,6 +3,8 @@
  */
 #include "net/idle.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/owner_of.h"
@@ -22,6 +24,21 @@ is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
            now > last && now - last > seconds;
 }
 
+/* A client that takes its reply is not idle, however slowly it reads. The socket tells of room only when
+ * much was read; what it holds gets less before. */
+static bool
+has_read(struct conn *c, uint32_t now)
+{
+    int unsent;
+    if (c->pump.out.bytes == 0 || ioctl(c->source.fd, SIOCOUTQ, &unsent) != 0 ||
+        (uint32_t)unsent == c->entry.unsent) {
+        return false;
+    }
+    c->entry.unsent = (uint32_t)unsent;
+    atomic_store_explicit(&c->entry.last_cmd, now, memory_order_relaxed);
+    return true;
+}
+
 static void
 on_timer(struct poll_source *timer, unsigned ready)
 {
@@ -39,7 +56,8 @@ on_timer(struct poll_source *timer, unsigned ready)
     for (unsigned i = 0; i < PIECE && *next != NULL; i++) {
         struct conn *c = *next;
         *next = c->next;
-        if (is_idle(c, w->core.env.now, w->shared->idle_seconds)) {
+        uint32_t now = w->core.env.now;
+        if (is_idle(c, now, w->shared->idle_seconds) && !has_read(c, now)) {
             conn_close(c, CLOSE_IDLE);
             ctr_add(&w->ctr.idle_kicks, 1);
         }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/fail.h"
 #include "base/num.h"
 #include "serve/auth_sasl.h"
@@ -215,11 +216,8 @@ open_kind(enum auth_kind kind, const char *path, const pthread_mutexattr_t *lock
           char *err, size_t err_len)
 {
     struct auth *a = calloc(1, sizeof *a);
-    char *where = NULL;
-    if (path != NULL) {
-        where = realpath(path, NULL); /* -d changes the directory */
-        where = where != NULL ? where : strdup(path);
-    }
+    /* -d changes the directory. Links are not followed: another file may be put behind them. */
+    char *where = path != NULL ? file_absolute(path) : NULL;
     if (a == NULL || (path != NULL && where == NULL)) {
         snprintf(err, err_len, "no memory for authentication");
         free(where);
