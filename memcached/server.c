@@ -650,6 +650,18 @@ serve(struct server *sv)
     return status;
 }
 
+static int
+check_store(const struct settings *s)
+{
+    char err[256];
+    bool at_once = s->store.preallocates || s->memory_file != NULL;
+    if (!store_check(&s->store, at_once, err, sizeof err)) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_FAILURE;
+    }
+    return 0;
+}
+
 int
 server_check(struct settings *s)
 {
@@ -662,7 +674,7 @@ server_check(struct settings *s)
     }
     auth_close(&sv->auth);
     tls_close(&sv->tls);
-    return status;
+    return status == 0 ? check_store(s) : status;
 }
 
 int

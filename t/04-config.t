@@ -287,6 +287,8 @@ for my $profile (profiles()) {
     # what it names is read
     has(check("auth-file = $dir/none\n"), 'tokens', status => 1, out => '', err => qr{\Amemcached: [^\n]*\Q$dir\E/none[^\n]*\n\z});
     has(check("auth-file = " . write_file("$dir/tokens", "ann:secret\n")), 'tokens', status => 0, out => "configuration is good\n");
+    has(run_program('--check-config', '-e', "$dir/memory", '-m', '2'), 'what the store refuses', status => 1,
+        err => qr/needs -m \d+ or more/, err_lines => 1);
     has(run_program('--check-config', '-m', '100'), 'without a file', status => 0, out => "configuration is good\n", err => '');
 }
 

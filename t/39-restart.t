@@ -279,6 +279,14 @@ each_profile(sub ($profile) {
         exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
         $server->stop('USR1');
     }
+    # One with which no server can start leaves what another one can take.
+    $server = start_on($profile);
+    exchange($server->connect, "set k 0 0 5\r\nvalue\r\n", "STORED\r\n");
+    $server->stop('USR1');
+    refused($profile, qr/needs -m \d+ or more/, 'too little memory', '-m', 2);
+    $server = start_on($profile);
+    exchange($server->connect, "get k\r\n", "VALUE k 0 5\r\nvalue\r\nEND\r\n");
+    $server->stop;
     fresh();
     my $saved = $file;
     $file = "$dir/nowhere/memory";

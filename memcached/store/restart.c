@@ -157,7 +157,8 @@ restart_open(struct restart **rp, const char *path, struct store_conf *conf, cha
     if (status == RESTART_FOUND) {
         conf->restores = true;
         restore_hash_power(&r->snap, conf);
-    } else if (status != RESTART_FAILED && !begin_empty(r, conf, why, sizeof(why))) {
+    } else if (status != RESTART_FAILED && (!store_check(conf, true, why, sizeof(why)) ||
+                                            !begin_empty(r, conf, why, sizeof(why)))) {
         snprintf(err, err_len, "%s", why);
         status = RESTART_FAILED;
     }

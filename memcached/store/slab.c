@@ -324,6 +324,37 @@ count_classes_needed(const struct slab *sl)
     return count;
 }
 
+/* Classes without memory. False: the sizes make none, `err` says why. */
+static bool
+plan(struct slab *sl, const struct store_conf *conf, struct mem *mem, char *err,
+     size_t err_len)
+{
+    const char *wrong = what_is_wrong(conf);
+
+    pages_init(&sl->pages, conf, mem);
+    sl->chunk_max = conf->chunk_max;
+    sl->whole_pages = conf->whole_pages || conf->can_reassign;
+    sl->can_reassign = conf->can_reassign;
+    sl->lends = conf->lends_chunks;
+    if (wrong != NULL) {
+        return fail_because(err, err_len, "%s", wrong);
+    }
+    build_classes(sl, conf);
+    return true;
+}
+
+static bool
+has_pages_for_all(const struct slab *sl, char *err, size_t err_len)
+{
+    uint64_t needed = count_classes_needed(sl);
+
+    return sl->pages.limit_bytes / STORE_PAGE_BYTES >= needed ||
+           fail_because(err, err_len,
+                        "preallocation (-L, -e) needs -m %" PRIu64
+                        " or more: a megabyte for each slab class",
+                        needed);
+}
+
 /* With preallocation everything at once, and a page for each class; if they lend, for the largest,
  * which serves all. Else addresses alone. False: `err` says why. */
 static bool
@@ -333,12 +364,8 @@ provide(struct slab *sl, const struct store_conf *conf, char *err, size_t err_le
         snprintf(err, err_len, "no addresses for slab memory");
         return pages_reserve(&sl->pages);
     }
-    uint64_t needed = count_classes_needed(sl);
-    if (sl->pages.limit_bytes / STORE_PAGE_BYTES < needed) {
-        return fail_because(err, err_len,
-                            "preallocation (-L, -e) needs -m %" PRIu64
-                            " or more: a megabyte for each slab class",
-                            needed);
+    if (!has_pages_for_all(sl, err, err_len)) {
+        return false;
     }
     snprintf(err, err_len, "no memory for preallocation");
     bool has_all = pages_preallocate(&sl->pages, conf->memory);
@@ -353,26 +380,31 @@ bool
 slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char *err,
           size_t err_len)
 {
-    const char *wrong = what_is_wrong(conf);
-
     memset(sl, 0, sizeof(*sl));
     PTHREAD_OK(pthread_mutex_init(&sl->lock, conf->lock_attr));
-    pages_init(&sl->pages, conf, mem);
-    sl->chunk_max = conf->chunk_max;
-    sl->whole_pages = conf->whole_pages || conf->can_reassign;
-    sl->can_reassign = conf->can_reassign;
-    sl->lends = conf->lends_chunks;
-    bool is_right = wrong == NULL;
+    bool is_right = plan(sl, conf, mem, err, err_len);
     if (is_right) {
-        build_classes(sl, conf);
         set_most(sl);
         is_right = provide(sl, conf, err, err_len);
-    } else {
-        snprintf(err, err_len, "%s", wrong);
     }
     if (!is_right) {
         slab_fini(sl);
     }
+    return is_right;
+}
+
+bool
+slab_check(const struct store_conf *conf, bool at_once, char *err, size_t err_len)
+{
+    struct mem mem;
+    struct slab *sl = calloc(1, sizeof(*sl));
+
+    if (sl == NULL) {
+        return fail_because(err, err_len, "no memory for the store");
+    }
+    bool is_right = plan(sl, conf, &mem, err, err_len) &&
+                    (!at_once || has_pages_for_all(sl, err, err_len));
+    free(sl);
     return is_right;
 }
 

@@ -77,6 +77,9 @@ struct slab {
 must_check bool slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem,
                           char *err, size_t err_len);
 void slab_fini(struct slab *sl);
+/* store_check of store.h. */
+must_check bool slab_check(const struct store_conf *conf, bool at_once, char *err,
+                           size_t err_len);
 
 /* The class whose chunks items of `bytes` (<= chunk_max) get. No lock: with lends_chunks it may be another
  * one at the next call. */

@@ -52,6 +52,12 @@ store_create(const struct store_conf *conf, char *err, size_t err_len)
     return store_create_failing(conf, 0, err, err_len);
 }
 
+bool
+store_check(const struct store_conf *conf, bool at_once, char *err, size_t err_len)
+{
+    return slab_check(conf, at_once, err, err_len);
+}
+
 void
 store_destroy(struct store **sp)
 {

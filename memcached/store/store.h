@@ -200,6 +200,10 @@ struct store_event {
 
 /* NULL with a sentence in err when conf is impossible or memory is short. */
 struct store *store_create(const struct store_conf *conf, char *err, size_t err_len);
+/* False with that sentence when conf is impossible, with all memory at once (also that of a file) or
+ * without. Allocates nothing that stays. */
+must_check bool store_check(const struct store_conf *conf, bool at_once, char *err,
+                            size_t err_len);
 /* No other thread may be inside; references must be released. */
 void store_destroy(struct store **s);
 
