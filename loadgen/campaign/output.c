@@ -266,8 +266,6 @@ as_saved(const struct result *r, const char *name)
     struct saved_run run = {
         .name = alloc_text(name),
         .is_valid = r->is_valid,
-        .is_open = r->is_open,
-        .seconds = r->elapsed_s,
         .latency = r->all[FROM_INTENDED],
         .censored = result_censored(&r->total),
     };

@@ -297,7 +297,6 @@ series_values(const struct series *s, enum series_what what, double *values)
         const struct {
             double sum, of;
         } parts[SERIES_WHATS] = {
-            [SERIES_RATE] = {(double)p->requests, (double)(p->to - p->from) / 1e9},
             [SERIES_LATENCY] = {hist_sum(p->latency), (double)hist_count(p->latency)},
             [SERIES_HIT_RATIO] = {(double)p->hits, (double)p->keys},
         };

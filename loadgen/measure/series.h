@@ -71,7 +71,6 @@ void series_append_rows(struct series *s, struct series *next);
 struct ci series_ci(const struct series *s, double q);
 
 enum series_what {
-    SERIES_RATE,      /* requests a second */
     SERIES_LATENCY,   /* mean, ns */
     SERIES_HIT_RATIO, /* of keys asked for */
     SERIES_WHATS,

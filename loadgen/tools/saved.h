@@ -47,9 +47,9 @@ struct saved_row {
 
 struct saved_run {
     char *name; /* of the file, without folders and ending */
-    bool is_valid, is_open;
+    bool is_valid;
     struct saved_load load;
-    double seconds, asked_qps, achieved_qps; /* asked 0: a closed loop */
+    double asked_qps, achieved_qps; /* asked 0: a closed loop */
     struct hist *latency; /* from the intended start, of those answered */
     uint64_t censored;    /* never answered: slower than all of them */
     struct saved_point at[SAVED_AT];

@@ -37,12 +37,6 @@ static const char *const names[] = {
 static_assert(sizeof names / sizeof names[0] == MODEL_FIELDS, "one name each");
 
 const struct model *
-model_at(unsigned i)
-{
-    return i < MODELS ? &models[i] : NULL;
-}
-
-const struct model *
 model_find(const char *name)
 {
     for (unsigned i = 0; i < MODELS; i++) {
