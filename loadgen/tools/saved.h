@@ -50,8 +50,8 @@ struct saved_run {
     bool is_valid;
     struct saved_load load;
     double asked_qps, achieved_qps; /* asked 0: a closed loop */
-    struct hist *latency; /* from the intended start, of those answered */
-    uint64_t censored;    /* never answered: slower than all of them */
+    struct hist *latency;           /* from the intended start, of those answered */
+    uint64_t censored;              /* never answered: slower than all of them */
     struct saved_point at[SAVED_AT];
     struct saved_row *rows;
     unsigned rows_len;

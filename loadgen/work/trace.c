@@ -260,23 +260,17 @@ next_binary(struct trace *t, struct trace_record *r)
 
 /* ---- any ------------------------------------------------------------------------------ */
 
-static bool
-begins_with_names(const struct trace *t)
-{
-    static const char name[] = "op_time,";
-    size_t n = sizeof name - 1;
-    return t->len >= n && memcmp(t->buf, name, n) == 0;
-}
-
 /* NULL, or a sentence. */
 static const char *
 begin(struct trace *t)
 {
     t->format = t->conf.format;
     if (t->format == TRACE_AUTO) {
-        t->format = trace_binary_is(t->buf, t->len) ? TRACE_BINARY
-                    : begins_with_names(t)          ? TRACE_CACHELIB
-                                                    : TRACE_TWITTER;
+        static const char name[] = "op_time,";
+        size_t n = sizeof name - 1;
+        t->format = trace_binary_is(t->buf, t->len)               ? TRACE_BINARY
+                    : t->len >= n && memcmp(t->buf, name, n) == 0 ? TRACE_CACHELIB
+                                                                  : TRACE_TWITTER;
     }
     if (t->format == TRACE_BINARY) {
         const char *wrong = trace_binary_take_header(&t->binary, t->buf, t->len);
