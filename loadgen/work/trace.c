@@ -33,26 +33,21 @@ trace_format_parse(void *trace_conf, const char *text)
 {
     const char *columns = part_after(text, "csv:");
     struct trace_conf *conf = trace_conf;
-    static const struct {
-        const char *name;
-        enum trace_format format;
-    } names[] = {
-        {"auto", TRACE_AUTO},
-        {"twitter", TRACE_TWITTER},
-        {"cachelib", TRACE_CACHELIB},
-        {"binary", TRACE_BINARY},
+    static const char *const names[] = {
+        [TRACE_AUTO] = "auto",
+        [TRACE_TWITTER] = "twitter",
+        [TRACE_CACHELIB] = "cachelib",
+        [TRACE_BINARY] = "binary",
     };
     if (columns != NULL) {
         conf->format = TRACE_CSV;
         return trace_layout_parse(&conf->layout, columns, strlen(columns), false);
     }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i].name, text) == 0) {
-            conf->format = names[i].format;
-            return NULL;
-        }
-    }
-    return "the format of a trace is auto, twitter, cachelib, csv:COLUMNS or binary";
+    conf->format =
+        (enum trace_format)part_find(names, TRACE_BINARY + 1, text, strlen(text));
+    return conf->format <= TRACE_BINARY ? NULL
+                                        : "the format of a trace is auto, twitter, "
+                                          "cachelib, csv:COLUMNS or binary";
 }
 
 const char *const trace_bads[TRACE_BADS] = {"error", "skip"};
