@@ -305,7 +305,7 @@ static bool
 write_plots(const struct output *out, const struct result *r)
 {
     unsigned count = r->classes_len > 1 ? r->classes_len : 1;
-    struct saved runs = {.count = count, .capacity = count};
+    struct saved runs = {.count = count};
     runs.runs = alloc_zeroed(count, sizeof *runs.runs);
     for (unsigned i = 0; i < count; i++) {
         runs.runs[i] = count > 1 ? as_saved(&r->classes[i], r->classes[i].name)

@@ -42,7 +42,7 @@ struct series {
     unsigned count;
     unsigned looks, looks_each; /* taken of the piece in the making, and needed */
     struct series_row *rows;
-    unsigned rows_len, rows_cap;
+    unsigned rows_len;
 };
 
 /* It is large: made before the time of the run is fixed. `keeps_latencies`: rows have all of

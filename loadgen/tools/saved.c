@@ -92,10 +92,7 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
 static struct saved_run *
 add_run(struct saved *s, const char *path)
 {
-    if (s->count == s->capacity) {
-        s->capacity = s->capacity == 0 ? 8 : s->capacity * 2;
-        s->runs = alloc_more(s->runs, s->capacity, sizeof *s->runs);
-    }
+    s->runs = alloc_grown(s->runs, s->count, sizeof *s->runs);
     struct saved_run *run = &s->runs[s->count++];
     *run = (struct saved_run){.name = name_of(path)};
     return run;

@@ -60,7 +60,7 @@ struct saved_run {
 struct saved {
     char *name; /* of the group, NULL: none */
     struct saved_run *runs;
-    unsigned count, capacity;
+    unsigned count;
     bool is_scan; /* a file has runs that were asked for different rates */
 };
 
