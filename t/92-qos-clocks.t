@@ -3,6 +3,7 @@
 # process is stopped and goes on, its cpuset shrinks while it is pinned. Nothing hangs, no reply
 # is lost, and no limit lets a pause's worth of requests pass. t/preload/jump.c moves the clocks.
 use MCTest ':ours';
+use MCCgroup;
 use Time::HiRes qw(time sleep);
 
 my ($library, $refuse) = map { ($ENV{TOP_BUILDDIR} // '.') . "/t/preload/$_.so" } qw(jump refuse);
@@ -155,32 +156,14 @@ sub serve_nothing_more($before, $begin) {
 
 # ---- the cpuset shrinks, and grows ----------------------------------------------------------------
 
-my $root = '/sys/fs/cgroup/cpuset';
-my $dir = "$root/mctest92.$$";
-
-sub try_write($path, $text) {
-    open my $fh, '>', $path or return 0;
-    return (print {$fh} $text) && close $fh;
-}
-
-END {
-    my $status = $?;
-    for (1 .. 100) {
-        last if !-d $dir || rmdir $dir;
-        select undef, undef, undef, 0.05;
-    }
-    $? = $status;
-}
-
 sub pin { return mem_stats($server->control, 'pin'); }
 
 SKIP: {
     my $list = cpu_list();
     my ($a, $b) = map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
     skip 'needs two CPUs', 1 if !defined $b;
-    skip "$root is not a writable cgroup v1 cpuset", 1 if !-e "$root/cpuset.cpus" || !mkdir $dir;
-    skip 'the cpuset cannot be configured', 1
-        if !try_write("$dir/cpuset.cpus", "$a,$b") || !try_write("$dir/cpuset.mems", '0');
+    my $dir = make_group('cpuset', 'cpuset.cpus' => "$a,$b", 'cpuset.mems' => '0')
+        // skip 'no cgroup v1 cpuset can be made', 1;
     skip 'built without hwloc', 1 if run_program('--pin', '--pin-dry-run', '-u', 'root')->{status} != 0;
     # Also where the workers could not bind themselves at the start: they are bound by another thread.
     for my $is_refused (0, 1) {
@@ -188,7 +171,7 @@ SKIP: {
         my $name = $is_refused ? 'no worker binds itself' : 'as it is';
         # A shell does not bear a sanitizer's library: it is for the server alone.
         my @env = $is_refused ? ('env', 'LD_PRELOAD=' . preload($refuse), 'REFUSE=sched_setaffinity:0:0=1') : ();
-        $server = serve('-t', '2', '--pin', '--steer=cpu', '--balance', {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh', @env]});
+        $server = serve('-t', '2', '--pin', '--steer=cpu', '--balance', {wrap => inside($dir, @env)});
         exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
         my @conns = map { $server->connect } 1 .. 16;
         is(pin()->{pin_allowed_cpus}, 2, "$name: two CPUs");
