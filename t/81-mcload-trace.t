@@ -11,14 +11,7 @@ use MCTestd;
 my $dir = scratch_dir();
 
 sub write_trace($name, @lines) {
-    write_file("$dir/$name", map {"$_\n"} @lines);
-    return "$dir/$name";
-}
-
-sub bytes_of($file) {
-    open my $in, '<:raw', $file or die "$file: $!";
-    local $/;
-    return scalar <$in>;
+    return write_file("$dir/$name", map {"$_\n"} @lines);
 }
 
 # It ran to the end of the trace; whether the machine was quiet enough is another matter.
@@ -116,8 +109,7 @@ sub start_scribe {
     kill 'KILL', $scribe->{pid};
     waitpid $scribe->{pid}, 0;
     ran_ok($run, 'order');
-    open my $log, '<', $scribe->{log} or die $!;
-    while (<$log>) {
+    for (split /\n/, read_file($scribe->{log})) {
         my ($verb, $key) = split;
         push @{$seen{$key}}, $verb;
     }
@@ -297,7 +289,7 @@ for my $case (
 }
 SKIP: {
     skip 'zstd is not in this build', 1 if !-e "$dir/again.bin";
-    is(bytes_of("$dir/again.bin"), bytes_of("$dir/twitter.bin"), 'there and back is the same');
+    is(read_file("$dir/again.bin"), read_file("$dir/twitter.bin"), 'there and back is the same');
 }
 
 # What has no times has none afterwards; times are as fine as the finest line.
@@ -309,7 +301,7 @@ SKIP: {
     has($run, 'no times: none afterwards, it says so', status => 2, err => qr/it has no times/);
     my $fine = write_trace('fine', '1,a,1,1,1,get,0', '1.125,a,1,1,1,get,0', '1.25,a,1,1,1,get,0');
     mcload('convert', 'trace', $fine, "$dir/fine.bin");
-    is(unpack('Q<', substr(bytes_of("$dir/fine.bin"), 16, 8)), 1000000, 'the finest times are kept');
+    is(unpack('Q<', substr(read_file("$dir/fine.bin"), 16, 8)), 1000000, 'the finest times are kept');
     my $link = "$dir/null";
     symlink '/dev/null', $link or die "$link: $!";
     $run = mcload('convert', 'trace', write_trace('wrong', '1,a,1,1,1,get,0', 'x'), $link);
@@ -340,7 +332,7 @@ ran_ok($run, 'unknown verbs');
 like($run->{err}, qr/: 2 requests were left out: unknown verb lock\n/, 'unknown verbs are counted by name');
 
 if (-s "$dir/twitter.bin") {
-    write_file("$dir/cut.bin", substr(bytes_of("$dir/twitter.bin"), 0, 700));
+    write_file("$dir/cut.bin", substr(read_file("$dir/twitter.bin"), 0, 700));
     $run = mcload(@to, "--trace=$dir/cut.bin", '--trace-time=scaled:4');
     has($run, 'a cut file: status 2, it says so', status => 2, err => qr/it is cut/);
 }

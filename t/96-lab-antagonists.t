@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # The antagonists of scripts/lab are what they say: what each counts of itself, whatever else the machine does.
-use FindBin;
 use IO::Socket::INET;
 use MCTest;
 
-my $sources = "$FindBin::Bin/../scripts/bench";
+my $sources = "$TOP/scripts/bench";
 my ($compiler) = grep { -x } map { ("/usr/bin/$_") } qw(cc gcc clang);
 plan skip_all => 'needs a C compiler' if !$compiler;
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # patches/memcached-1.6.18: workers of any memcached are bound to CPUs in turn, and nothing else is;
 # with -N they get the connections that their CPU receives.
-use FindBin;
 use MCTest;
 
-my $patch = "$FindBin::Bin/../patches/memcached-1.6.18";
+my $patch = "$TOP/patches/memcached-1.6.18";
 my $folder = scratch_dir();
 
 my $usage = run_program({command => ["$patch/build"]});
