@@ -73,15 +73,13 @@ is($run->{json}{'totals.after_misses.sets'}, mem_stats($s)->{cmd_set} - $before,
 # The server stops while backends answer: far more keys are due then than a connection has room for.
 write_file($trace, map { sprintf "0,stall%d,7,10,1,get,0\n", $_ } 0 .. 3999);
 my $gets = mem_stats($s)->{cmd_get};
-my $stopper = fork // die "fork: $!";
-if ($stopper == 0) {
+my $stopper = in_child(sub {
     my $own = $server->connect;
     select undef, undef, undef, 0.005 until mem_stats($own)->{cmd_get} >= $gets + 1000;
     kill 'STOP', $server->pid;
     select undef, undef, undef, 0.5;
     kill 'CONT', $server->pid;
-    POSIX::_exit(0);
-}
+});
 $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k', '-c', 1,
     '-d', 1, '--on-miss=set-after:200ms', '-t', 100);
 waitpid $stopper, 0;

@@ -67,33 +67,6 @@ for my $case (
     cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "$name: it ended with the trace");
 }
 
-# The order of each key's requests, as a server has read them that answers each at once.
-sub start_scribe {
-    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16) or die "listen: $!";
-    my $log = "$dir/scribe";
-    my $pid = fork // die "fork: $!";
-    return {pid => $pid, port => $listener->sockport, log => $log} if $pid;
-    open my $out, '>', $log or die "$log: $!";
-    my (%pending, $select);
-    $select = IO::Select->new($listener);
-    while (my @ready = $select->can_read) {
-        for my $sock (@ready) {
-            if ($sock == $listener) {
-                $select->add(scalar $listener->accept);
-            } elsif (!sysread $sock, $pending{$sock}, 65536, length($pending{$sock} // '')) {
-                $select->remove($sock);
-                close $sock;
-            } else {
-                while ($pending{$sock} =~ s/^(\w+) (\S+)[^\n]*\n//) {
-                    syswrite $out, "$1 $2\n";
-                    syswrite $sock, $1 eq 'get' ? "END\r\n" : "NOT_FOUND\r\n";
-                }
-            }
-        }
-    }
-    POSIX::_exit(0);
-}
-
 {
     my @verbs = qw(get delete get touch get incr decr);
     my (@lines, %expected, %seen);
@@ -103,13 +76,17 @@ sub start_scribe {
         push @{$expected{$key}}, $verb;
     }
     my $ordered = write_trace('ordered', @lines);
-    my $scribe = start_scribe();
-    my $run = mcload_json('-s', "127.0.0.1:$scribe->{port}", '-t', 250, "--trace=$ordered",
+    my $log = scratch_file('scribe');
+    open my $out, '>', $log or die "$log: $!";
+    my $port = fake_server(sub ($line, @) {
+        my ($verb, $key) = split ' ', $line;
+        syswrite $out, "$verb $key\n";
+        return $verb eq 'get' ? "END\r\n" : "NOT_FOUND\r\n";
+    });
+    my $run = mcload_json('-s', "127.0.0.1:$port", '-t', 250, "--trace=$ordered",
         '--trace-format=csv:time_us,key,op', '--trace-time=scaled:0.002', '-T', 2, '-c', 3, '-d', 4);
-    kill 'KILL', $scribe->{pid};
-    waitpid $scribe->{pid}, 0;
     ran_ok($run, 'order');
-    for (split /\n/, read_file($scribe->{log})) {
+    for (split /\n/, read_file($log)) {
         my ($verb, $key) = split;
         push @{$seen{$key}}, $verb;
     }

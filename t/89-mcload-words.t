@@ -98,13 +98,11 @@ sub ports_seen($count, @args) {
 my ($out, $err) = map { scratch_dir() . "/$_" } qw(out err);
 
 sub start_mcload(@args) {
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    return in_child(sub {
         open STDOUT, '>', $out or die $!;
         open STDERR, '>', $err or die $!;
         exec $MCLOAD, @args or die $!;
-    }
-    return $pid;
+    });
 }
 
 sub status_of($pid) {

@@ -51,6 +51,7 @@ our @AS_ROOT = $> == 0 ? ('-u', 'root') : ();
 my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 180;
 my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45', native => '1.6.45');
 my @running;
+my @children; # some may have been waited for
 my $late_status = 0; # of servers that ended after the last assertion
 my $main_pid = $$;
 my $ours;
@@ -181,9 +182,10 @@ sub slurp($path) {
     return $text;
 }
 
-# A process that runs the code and ends; its id.
+# A process that runs the code and ends, with this test at the latest; its id.
 sub in_child($code) {
     my $pid = fork // die "fork: $!";
+    push @children, $pid;
     return $pid if $pid;
     $code->();
     POSIX::_exit(0);
@@ -496,6 +498,9 @@ $SIG{$_} = sub { exit 1 } for qw(TERM INT HUP PIPE);
 END {
     if ($$ == $main_pid) {
         my $status = $?;
+        my @left = grep { waitpid($_, WNOHANG) == 0 } @children;
+        kill 'KILL', @left;
+        waitpid $_, 0 for @left;
         $_->_stop_late for grep { defined } @running;
         @running = ();
         $? = $status || $late_status;
