@@ -6,24 +6,17 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 
 #define FACTS_MAX 200000 /* an answer that goes on is garbage */
-#define FIRST_ROOM 256
 #define NAME_MAX_BYTES 128
 
 void
 facts_add(struct facts *f, const char *name, const char *value)
 {
-    if (f->count == f->room) {
-        f->room = f->room > 0 ? 2 * f->room : FIRST_ROOM;
-        f->rows = realloc(f->rows, f->room * sizeof *f->rows);
-        must(f->rows != NULL);
-    }
-    struct fact *row = &f->rows[f->count++];
-    row->name = strdup(name);
-    row->value = strdup(value);
-    must(row->name != NULL && row->value != NULL);
+    f->rows = alloc_grown(f->rows, f->count, sizeof *f->rows);
+    f->rows[f->count++] = (struct fact){alloc_text(name), alloc_text(value)};
 }
 
 enum outcome

@@ -14,7 +14,7 @@ struct fact {
 
 struct facts {
     struct fact *rows;
-    size_t count, room;
+    size_t count;
     nsec_t at; /* when they were asked for */
 };
 

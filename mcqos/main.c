@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "base/fold.h"
+#include "base/part.h"
 #include "mcqos/command.h"
 
 #define HELP_INDENT 6
@@ -96,17 +97,6 @@ command_close(struct json *j, char bracket)
     }
 }
 
-static const struct command *
-find(const char *name)
-{
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
-            return &commands[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- help ----------------------------------------------------------------------------- */
 
 static void
@@ -120,7 +110,8 @@ print_command(const struct command *c)
 static enum outcome
 print_help(const char *topic)
 {
-    const struct command *one = topic != NULL ? find(topic) : NULL;
+    const struct command *one =
+        topic != NULL ? part_row(PART_ROWS(commands), topic, strlen(topic)) : NULL;
     if (one != NULL) {
         print_command(one);
         return DONE;
@@ -156,7 +147,7 @@ static const struct command *
 choose(const struct options *o)
 {
     const char *name = o->count > 0 ? o->words[0] : "";
-    const struct command *c = find(name);
+    const struct command *c = part_row(PART_ROWS(commands), name, strlen(name));
     if (c != NULL && o->count - 1 >= c->least && o->count - 1 <= c->most) {
         return c;
     }

@@ -6,6 +6,7 @@
  */
 #include <fnmatch.h>
 
+#include "base/part.h"
 #include "mcqos/command.h"
 #include "mcqos/facts.h"
 
@@ -115,12 +116,10 @@ change(const struct options *o, const struct verb *v, const struct facts *before
 enum outcome
 set_run(const struct options *o, struct link *l)
 {
-    const struct verb *v = verbs;
+    const struct verb *v = part_row(PART_ROWS(verbs), o->words[0], strlen(o->words[0]));
     struct facts before = {0}, now = {0};
     enum outcome outcome = ask(&before, l);
-    while (strcmp(v->name, o->words[0]) != 0) {
-        v++;
-    }
+    must(v != NULL);
     if (outcome == DONE && o->count > 1) {
         outcome = change(o, v, &before, &now, l);
     } else if (outcome == DONE) {

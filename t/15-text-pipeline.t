@@ -5,11 +5,9 @@ use MCTest;
 
 # Sends from a child so that neither side can block the other for good.
 sub talk($s, $send, $want_len) {
-    my $pid = fork;
-    if (!$pid) {
+    my $pid = in_child(sub {
         put($s, $send);
-        POSIX::_exit(0);
-    }
+    });
     my $got = read_bytes($s, $want_len);
     waitpid $pid, 0;
     return $got;

@@ -2,34 +2,14 @@
 # Inside a cgroup v1 cpuset of one CPU, --pin plans with that CPU only, and every thread
 # stays there.
 use MCTest ':ours';
-
-my $root = '/sys/fs/cgroup/cpuset';
-my $dir = "$root/mctest.$$";
-
-sub try_write($path, $text) {
-    open my $fh, '>', $path or return 0;
-    return (print {$fh} $text) && close $fh;
-}
-
-plan skip_all => "$root is not a cgroup v1 cpuset" if !-e "$root/cpuset.cpus";
-mkdir $dir or plan skip_all => "$root is not writable: $!";
-
-END {
-    my $status = $?;
-    # The kernel lets go of the last member a moment after its end.
-    for (1 .. 100) {
-        last if !-d $dir || rmdir $dir;
-        select undef, undef, undef, 0.05;
-    }
-    $? = $status;
-}
+use MCCgroup;
 
 my ($cpu) = cpu_list() =~ /(\d+)$/;
-plan skip_all => 'the cpuset cannot be configured' if !try_write("$dir/cpuset.cpus", $cpu)
-    || !try_write("$dir/cpuset.mems", '0');
+my $dir = make_group('cpuset', 'cpuset.cpus' => $cpu, 'cpuset.mems' => '0')
+    // plan skip_all => 'no cgroup v1 cpuset can be made';
 
 my $has_hwloc = has_hwloc();
-my $server = serve('-t', '2', $has_hwloc ? '--pin' : "--pin=list:$cpu", {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']});
+my $server = serve('-t', '2', $has_hwloc ? '--pin' : "--pin=list:$cpu", {wrap => inside($dir)});
 is((proc_status($server->pid, 'Cpus_allowed_list'))[0], $cpu, 'the server is in the cpuset');
 my @lines = stat_lines($server->connect, 'pin');
 ok((grep { /^STAT pin_allowed $cpu$/ } @lines), 'stats pin: its CPU is all that is allowed')
@@ -45,7 +25,7 @@ $server->stop;
 
 # A listed CPU outside the cpuset is refused by the plan.
 my $outside = $cpu > 0 ? 0 : 1;
-$server = serve('-t', '1', "--pin=list:$outside", {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']});
+$server = serve('-t', '1', "--pin=list:$outside", {wrap => inside($dir)});
 log_says($server, qr/CPU $outside .*not among the allowed CPUs \($cpu\)/, 'a listed CPU outside is warned of');
 @lines = stat_lines($server->connect, 'pin');
 ok((grep { /^STAT pin_errors [1-9]/ } @lines), 'and counted') or diag(join "\n", @lines);

@@ -3,44 +3,10 @@
 # the quota of CPU time is told, warned of, and followed by -t auto; a limit on memory that is
 # too small for -m is warned of.
 use MCTest ':ours';
-
-my @made;
-
-sub try_write($path, $text) {
-    open my $fh, '>', $path or return 0;
-    return (print {$fh} $text) && close $fh;
-}
-
-# A new group, or undef.
-sub make_group($controller, %files) {
-    my $top = "/sys/fs/cgroup/$controller";
-    my $dir = "$top/mctest56.$$";
-    return undef if !-e "$top/tasks" || !mkdir $dir;
-    unshift @made, $dir;
-    for my $file (sort keys %files) {
-        return undef if !try_write("$dir/$file", $files{$file});
-    }
-    return $dir;
-}
-
-sub inside($dir) {
-    return ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh'];
-}
+use MCCgroup;
 
 sub pin_stats($server) {
     return mem_stats($server->control, 'pin');
-}
-
-END {
-    my $status = $?;
-    for my $dir (@made) {
-        # The kernel lets go of the last member a moment after its end.
-        for (1 .. 100) {
-            last if !-d $dir || rmdir $dir;
-            select undef, undef, undef, 0.05;
-        }
-    }
-    $? = $status;
 }
 
 my $list = cpu_list();
@@ -76,8 +42,8 @@ SKIP: {
 SKIP: {
     my $dir = make_group('cpu', 'cpu.cfs_period_us' => '50000', 'cpu.cfs_quota_us' => '75000');
     skip 'no cgroup v1 quota can be set', 1 if !$dir;
-    mkdir "$dir/inner" and unshift @made, "$dir/inner";
-    my $server = serve('-t', '4', {wrap => inside("$dir/inner")});
+    my $inner = make_group($dir);
+    my $server = serve('-t', '4', {wrap => inside($inner)});
     is(pin_stats($server)->{pin_quota}, '1.500', 'the quota of the group above is told');
     log_says($server, qr/4 workers share a CPU quota of 1\.50 CPUs/, 'and warned of');
     is(mem_stats($server->control)->{threads}, 4, '-t is as it was given');
@@ -86,7 +52,7 @@ SKIP: {
     $server->stop;
 
     ok(try_write("$dir/cpu.cfs_quota_us", '40000'), 'a quota of less than one CPU');
-    $server = serve('-t', 'auto', $has_hwloc ? '--pin' : '--pin=none', {wrap => inside("$dir/inner")});
+    $server = serve('-t', 'auto', $has_hwloc ? '--pin' : '--pin=none', {wrap => inside($inner)});
     is(mem_stats($server->control)->{threads}, 1, '-t auto: feeds one worker');
     is(mem_stats($server->control, 'settings')->{num_threads}, 1, 'stats settings says so');
     is(pin_stats($server)->{pin_quota}, '0.800', 'stats pin tells why');

@@ -128,14 +128,12 @@ sub hammer($server, $seconds, $least, $order) {
     write_file($go);
     for my $id (1 .. 4) {
         pipe my $reader, my $writer;
-        my $pid = fork;
-        if (!$pid) {
+        my $pid = in_child(sub {
             close $reader;
             alarm 600;
             $SIG{ALRM} = sub { syswrite $writer, 'no reply in time'; POSIX::_exit(1) };
             syswrite $writer, client_process($server->port, $id);
-            POSIX::_exit(0);
-        }
+        });
         close $writer;
         push @readers, [$reader, $pid];
     }

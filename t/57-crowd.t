@@ -37,15 +37,10 @@ sub is_seen($what, $want, $why) {
 }
 
 sub start_batch {
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
-        exec 'taskset', '-c', $cpus[0], $^X, '-e', 'alarm 100; 1 while 1' or POSIX::_exit(1);
-    }
-    return $pid;
+    return in_child(sub { exec 'taskset', '-c', $cpus[0], $^X, '-e', 'alarm 100; 1 while 1' });
 }
 
 my @batch = (start_batch(), start_batch());
-END { kill 'KILL', grep { defined } @batch }
 
 is_seen('worker_0_crowded', qr/^yes$/, 'the batch jobs are noticed');
 log_says($server, qr/balance: CPU $cpus[0] of worker 0 is crowded/, 'and the log says so');
@@ -54,7 +49,7 @@ my @late = map { $server->connect } 1 .. 8;
 exchange($_, "version\r\n", VERSION_REPLY()) for @late;
 is(mem_stats($s, 'qos')->{worker_0_conns}, 0, 'new connections are elsewhere, too');
 kill 'KILL', @batch;
-waitpid $_, 0 for splice @batch;
+waitpid $_, 0 for @batch;
 is_seen('worker_0_crowded', qr/^no$/, 'and it is noticed that they end');
 is_seen('worker_0_conns', qr/^[1-9]/, 'connections come back');
 $server->stop;

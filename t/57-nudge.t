@@ -76,11 +76,10 @@ SKIP: {
     my $server = serve('-t', '1', "--pin=list:$cpu", '--sched=slice:100us');
     skip 'the kernel takes no slices', 1 if sched_stats($server)->{sched_errors} > 0;
     my $tid = sched_stats($server)->{pin_worker_0_tid};
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         alarm 120; # whatever becomes of this test
-        exec 'taskset', '-c', $cpu, 'sh', '-c', 'while :; do :; done' or POSIX::_exit(127);
-    }
+        exec 'taskset', '-c', $cpu, 'sh', '-c', 'while :; do :; done';
+    });
     my $stats;
     my $seen = keep_asking($server, sub {
         $stats = sched_stats($server);

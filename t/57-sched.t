@@ -2,17 +2,7 @@
 # --sched: each worker is scheduled as asked, and stats tells what the kernel has made of it;
 # refusals are explained and counted, and the server serves all the same.
 use MCTest ':ours';
-
-my $group;
-
-END {
-    my $status = $?;
-    for (1 .. 100) {
-        last if !$group || !-d $group || rmdir $group;
-        select undef, undef, undef, 0.05;
-    }
-    $? = $status;
-}
+use MCCgroup;
 
 sub sched_stats($server) {
     return mem_stats($server->control, 'pin');
@@ -131,12 +121,9 @@ SKIP: {
 
 # A control group without real-time budget.
 SKIP: {
-    my $top = '/sys/fs/cgroup/cpu';
-    skip 'no cgroup v1 with real-time budgets', 1 if !-e "$top/cpu.rt_runtime_us";
-    my $dir = "$top/mctest57.$$";
-    skip 'no cgroup can be made', 1 if !mkdir $dir;
-    $group = $dir;
-    my $server = serve('-t', '2', '--sched=fifo:1', {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']});
+    skip 'no cgroup v1 with real-time budgets', 1 if !-e '/sys/fs/cgroup/cpu/cpu.rt_runtime_us';
+    my $dir = make_group('cpu') // skip 'no cgroup can be made', 1;
+    my $server = serve('-t', '2', '--sched=fifo:1', {wrap => inside($dir)});
     my $stats = sched_stats($server);
     has($stats, 'a group without budget: both workers are refused', sched_errors => 2, sched_policy => 'other');
     is($stats->{sched_autogroup}, 'cgroup', 'autogroups do not count here')

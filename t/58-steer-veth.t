@@ -2,7 +2,6 @@
 # Steering on a real device: a veth pair between two network namespaces, on whose server side
 # RPS says which CPU receives. Connections go to the worker of that CPU, whatever CPU the client
 # runs on. Needs root.
-use FindBin;
 use MCTest;
 
 my $SERVER_IP = '10.213.77.1';
@@ -40,7 +39,7 @@ if (!$outer) {
     my $status = 0;
     if ($is_set_up) {
         local $ENV{MCTEST_VETH} = $name;
-        $status = system $ip, 'netns', 'exec', $client_ns, $^X, '-I', "$FindBin::Bin/lib", $0;
+        $status = system $ip, 'netns', 'exec', $client_ns, $^X, '-I', "$TOP/t/lib", $0;
     }
     run_quietly("$ip netns del $_") for @made;
     plan skip_all => 'no network namespaces or veth here' if !$is_set_up;

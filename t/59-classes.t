@@ -221,16 +221,14 @@ for my $case (
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my @flood;
     for (1 .. 2) {
-        my $pid = fork // die "fork: $!";
-        if (!$pid) {
+        push @flood, in_child(sub {
             my @socks = map { $server->connect } 1 .. 8;
             my $burst = "get a\r\n" x 64;
             while (1) {
                 put($_, $burst) for @socks;
                 read_bytes($_, length("VALUE a 0 1\r\n1\r\nEND\r\n") * 64) for @socks;
             }
-        }
-        push @flood, $pid;
+        });
     }
     my $before = classes($server);
     wait_until(sub { classes($server)->{class_small_served} > $before->{class_small_served} + 1000 });

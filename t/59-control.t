@@ -2,7 +2,6 @@
 # Where control commands are accepted: "qos" setters, and a connection's own class for the better.
 # UNIX sockets, loopback and marked listeners by default, other addresses only when --control says
 # so, datagrams never. Runs in a network namespace with an address that is not loopback.
-use FindBin;
 use MCTest ':ours';
 use IO::Socket::INET;
 use IO::Socket::IP;
@@ -18,7 +17,7 @@ if (!$ENV{MCTEST_CONTROL_NETNS}) {
     plan skip_all => 'no network namespaces here' if system("@unshare true >/dev/null 2>&1") != 0;
     plan skip_all => 'needs ip' if system('ip -V >/dev/null 2>&1') != 0;
     $ENV{MCTEST_CONTROL_NETNS} = 1;
-    exec @unshare, $^X, '-I', "$FindBin::Bin/lib", $0 or die "exec: $!";
+    exec @unshare, $^X, '-I', "$TOP/t/lib", $0 or die "exec: $!";
 }
 for my $command ('ip link set lo up', "ip addr add $AWAY/32 dev lo") {
     BAIL_OUT("$command failed") if system($command) != 0;

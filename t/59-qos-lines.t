@@ -1,14 +1,12 @@
 #!/usr/bin/env perl
 # Each line of "stats qos", "pin", "classes" and "latency" is in doc/protocol.md, and what is there is
 # told; the numbers are numbers.
-use FindBin;
 use MCTest ':ours';
 
 # By group, the first cells of its table: name => pattern.
 sub documented {
     my (%patterns, $group);
-    open my $fh, '<', "$FindBin::Bin/../doc/protocol.md" or die "protocol.md: $!";
-    while (my $line = <$fh>) {
+    for my $line (split /^/, read_file("$TOP/doc/protocol.md")) {
         $group = $line =~ /^### [\d.]+ stats (qos|pin|classes|latency)$/ ? $1 : undef if $line =~ /^#/;
         next if !$group || $group eq 'latency' && $line !~ /^\| latency_/ || $line !~ /^\| ([a-z][^|]*?) \|/ || $1 eq 'line' || $line =~ /^\| resctrl_/;
         $patterns{$group}{$_} = pattern_of($_) for names_of($1);
@@ -46,9 +44,7 @@ sub pattern_of($name) {
 
 # The usages in the order of doc/protocol.md.
 sub usages {
-    open my $fh, '<', "$FindBin::Bin/../doc/protocol.md" or die "protocol.md: $!";
-    my $text = do { local $/; <$fh> };
-    my ($block) = $text =~ /^### 1\.1 qos\n\n((?:    .*\n)+)/m;
+    my ($block) = read_file("$TOP/doc/protocol.md") =~ /^### 1\.1 qos\n\n((?:    .*\n)+)/m;
     return map { s/^ +//r } split /\n/, $block;
 }
 

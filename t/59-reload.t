@@ -1,7 +1,6 @@
 #!/usr/bin/env perl
 # What becomes of the file of --config while the server runs: qos reload, SIGHUP, qos save. What can
 # change changes, all or nothing; the rest is named.
-use FindBin;
 use MCTest ':ours';
 
 my $dir = scratch_dir();

@@ -6,57 +6,6 @@ use IO::Socket::INET;
 use MCLoad;
 
 my $dir = scratch_dir();
-my $main_pid = $$;
-my @children;
-
-# A server that passes each line of a request to the code and sends what it returns; undef
-# closes the connection. The code also gets a table of its own that lives with the connection,
-# and how many requests came in all. Returns the port.
-sub fake_server($code) {
-    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64, Proto => 'tcp')
-        or die "listen: $!";
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
-        $SIG{PIPE} = 'IGNORE';
-        my $select = IO::Select->new($listener);
-        my (%buffer, %state);
-        my $count = 0;
-        while (1) {
-            for my $sock ($select->can_read) {
-                if ($sock == $listener) {
-                    my $client = $listener->accept or next;
-                    $select->add($client);
-                    ($buffer{$client}, $state{$client}) = ('', {});
-                    next;
-                }
-                my $open = sysread $sock, $buffer{$sock}, 65536, length $buffer{$sock};
-                while ($open && $buffer{$sock} =~ s/^([^\n]*)\r\n//) {
-                    my $reply = $code->($1, $state{$sock}, ++$count);
-                    if (defined $reply) {
-                        syswrite $sock, $reply;
-                    } else {
-                        $open = 0;
-                    }
-                }
-                if (!$open) {
-                    $select->remove($sock);
-                    close $sock;
-                }
-            }
-        }
-    }
-    push @children, $pid;
-    return $listener->sockport;
-}
-
-END {
-    if ($$ == $main_pid) {
-        my $status = $?;
-        kill 'KILL', $_ for @children;
-        waitpid $_, 0 for @children;
-        $? = $status;
-    }
-}
 
 sub key_of($line) {
     return (split ' ', $line)[1];
@@ -177,8 +126,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
 {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
         or die "listen: $!";
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         $SIG{PIPE} = 'IGNORE';
         while (my $client = $listener->accept) {
             $client->sockopt(Socket::TCP_NODELAY(), 1);
@@ -187,9 +135,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
                 syswrite $client, $_ for split //, hit(key_of($line));
             }
         }
-        POSIX::_exit(0);
-    }
-    push @children, $pid;
+    });
     my $out = run_program({command => [$MCLOAD, '-v', '-s', '127.0.0.1:' . $listener->sockport,
         '--noload', '-r', '100', @BRIEFLY, '--getcount=1'], timeout => 120});
     has($out, 'single bytes: no errors, all hits', out => qr/^Errors = 0$/m, out => qr/^Misses = 0 /m);
@@ -240,7 +186,6 @@ sub serves_once {
             write_file("$dir/asked");
         }
     });
-    push @children, $pid;
     return '127.0.0.1:' . $listener->sockport;
 }
 
@@ -266,7 +211,7 @@ sub serves_one($requests) {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
         or die "listen: $!";
     my $at = '127.0.0.1:' . $listener->sockport;
-    push @children, in_child(sub {
+    in_child(sub {
         alarm 120; # whatever becomes of the test
         my $client = $listener->accept;
         close $listener;
@@ -343,13 +288,12 @@ is(number($run, 'skipped'), $skipped, 'late requests dropped: in the JSON too');
 
 {
     my $port = fake_server(sub { hit(key_of($_[0])) });
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         open STDOUT, '>', "$dir/interrupted";
         open STDERR, '>', "$dir/progress";
         exec $MCLOAD, '-v', '-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '600',
             '--progress=always';
-    }
+    });
     # The first progress line says that it runs.
     wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/600 s} }, 60);
     kill 'INT', $pid;

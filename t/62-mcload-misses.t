@@ -73,15 +73,13 @@ is($run->{json}{'totals.after_misses.sets'}, mem_stats($s)->{cmd_set} - $before,
 # The server stops while backends answer: far more keys are due then than a connection has room for.
 write_file($trace, map { sprintf "0,stall%d,7,10,1,get,0\n", $_ } 0 .. 3999);
 my $gets = mem_stats($s)->{cmd_get};
-my $stopper = fork // die "fork: $!";
-if ($stopper == 0) {
+my $stopper = in_child(sub {
     my $own = $server->connect;
     select undef, undef, undef, 0.005 until mem_stats($own)->{cmd_get} >= $gets + 1000;
     kill 'STOP', $server->pid;
     select undef, undef, undef, 0.5;
     kill 'CONT', $server->pid;
-    POSIX::_exit(0);
-}
+});
 $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k', '-c', 1,
     '-d', 1, '--on-miss=set-after:200ms', '-t', 100);
 waitpid $stopper, 0;
@@ -103,33 +101,32 @@ for my $case (['short', '5ms'], ['slow', '2s']) {
 }
 cmp_ok($cpu{slow}, '<', 1 + 2 * $cpu{short}, '... and waited for without work');
 
-# A server that has nothing, and closes a connection behind its tenth get. Its pid and its port.
+# A server that has nothing, and closes a connection behind its tenth get. Its port.
 sub start_closing {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64) or die "listen: $!";
-    my $pid = fork // die "fork: $!";
-    return ($pid, $listener->sockport) if $pid;
-    $SIG{CHLD} = 'IGNORE';
-    while (1) {
-        my $conn = $listener->accept or next;
-        next if fork;
-        my $gets = 0;
-        while ($gets < 10 && defined(my $line = <$conn>)) {
-            $gets++ if $line =~ /^get /;
-            <$conn> if $line =~ /^set /;
-            $conn->syswrite($line =~ /^get / ? "END\r\n" : $line =~ /^set / ? "STORED\r\n" : "ERROR\r\n");
+    in_child(sub {
+        $SIG{CHLD} = 'IGNORE';
+        while (1) {
+            my $conn = $listener->accept or next;
+            in_child(sub {
+                my $gets = 0;
+                while ($gets < 10 && defined(my $line = <$conn>)) {
+                    $gets++ if $line =~ /^get /;
+                    <$conn> if $line =~ /^set /;
+                    $conn->syswrite($line =~ /^get / ? "END\r\n" : $line =~ /^set / ? "STORED\r\n" : "ERROR\r\n");
+                }
+            });
         }
-        POSIX::_exit(0);
-    }
+    });
+    return $listener->sockport;
 }
 
 # Who asked on a connection that was lost is gone, though it is up again by then.
 {
-    my ($pid, $port) = start_closing();
+    my $port = start_closing();
     write_file($trace, map { sprintf "0,lost%d,7,10,1,get,0\n", $_ } 0 .. 9);
     $run = mcload_json('-s', "127.0.0.1:$port", "--trace=$trace", '--trace-format=twitter', '--trace-time=rate',
         '-q', 100, '-c', 1, '--noload', '--reconnect=now', '--on-miss=set-after:3s', '-t', 100);
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
     has($run, 'a connection is lost, and back, the keys missed on it are left out, and not stored by the next one',
         'totals.opened' => 2, 'totals.after_misses.left_out' => 10, 'totals.after_misses.sets' => 0);
 }

@@ -46,12 +46,11 @@ sub speaks($at, $protocol, @args) {
 sub start_other($port, @command) {
     my ($path) = grep { -x $_ } map { "$_/$command[0]" } split(/:/, $ENV{PATH}), '/usr/sbin';
     return 0 if !defined $path;
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         open STDOUT, '>', '/dev/null';
         open STDERR, '>', '/dev/null';
-        exec $path, @command[1 .. $#command] or POSIX::_exit(127);
-    }
+        exec $path, @command[1 .. $#command];
+    });
     push @others, $pid;
     my $is_up = wait_until(sub {
         return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) ? 1 : 0;
@@ -189,15 +188,13 @@ CONF
 {
     my $path = "$dir/http";
     my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 16) or die "listen: $!";
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         while (my $client = $listener->accept) {
             local $/ = "\r\n\r\n";
             next if !defined readline $client;
             print $client "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
         }
-        POSIX::_exit(0);
-    }
+    });
     push @others, $pid;
     for my $args ([], ['-q', '1000']) {
         my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY, '-c', '2', @$args);

@@ -5,41 +5,19 @@
 # and formatted prints, those of the main thread apart from those of others, which send.
 use MCTest;
 use MCLoad;
+use MCPreload;
 
-my $preload = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload';
-my @libraries = map {"$preload/$_.so"} qw(fail_alloc count_calls);
 my %control = map { $_ => scratch_dir() . "/$_" } qw(alloc calls);
-plan skip_all => 'no libraries to preload' if grep { !-e } @libraries;
+my %environment = (preloaded(qw(fail_alloc count_calls)), FAIL_ALLOC => $control{alloc}, COUNT_CALLS => $control{calls});
 
 # What the main thread may need for more looks at a longer run, and what sending threads may.
 my ($SLACK, $SLACK_SENDING) = (40, 4);
 
-sub reset_control {
-    for my $path (values %control) {
-        open my $fh, '>', $path or die "$path: $!";
-        binmode $fh;
-        syswrite $fh, pack 'q4', 0, 0, 0, 0;
-        close $fh;
-    }
-}
-
-sub control_of($path) {
-    open my $fh, '<', $path or die "$path: $!";
-    binmode $fh;
-    sysread $fh, my $bytes, 32;
-    close $fh;
-    return unpack 'q4', $bytes;
-}
-
 # What a run did, and its requests.
 sub cost_of {
     my @args = @_;
-    reset_control();
-    local $ENV{LD_PRELOAD} = join ':', @libraries;
-    local $ENV{FAIL_ALLOC} = $control{alloc};
-    local $ENV{COUNT_CALLS} = $control{calls};
-    local $ENV{ASAN_OPTIONS} = join ':', grep { defined && $_ ne '' } $ENV{ASAN_OPTIONS},
-        'verify_asan_link_order=0';
+    control_put($_, 0, 0, 0, 0) for values %control;
+    local %ENV = (%ENV, %environment);
     my $run = mcload(@args);
     my %cost;
     ($cost{allocations}) = control_of($control{alloc});

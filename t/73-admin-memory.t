@@ -3,21 +3,17 @@
 # allocation fails, once or with all that follow, for one n after the other (t/preload/fail_alloc.c).
 use MCTest ':ours';
 use JSON::PP;
+use MCPreload;
 
 my $FOR_EVER = 1 << 62;
-my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/fail_alloc.so';
 my ($control, $path) = map { scratch_dir() . "/$_" } qw(control admin);
-my (undef, @wrapped) = server_binary();
-plan skip_all => 'no library to preload' if !-e $library;
-plan skip_all => 'the server runs under something else' if @wrapped;
+my %environment = (preloaded('fail_alloc'), FAIL_ALLOC => $control);
+plan skip_all => 'the server runs under something else' if (() = server_binary()) > 1;
 
 # From now on number $first to $last fail; 0: none.
-sub fail_from($first, $last) {
-    open my $fh, -e $control ? '+<:raw' : '>:raw', $control or die "$control: $!";
-    syswrite $fh, pack 'q4', 0, $first, $last, 0;
-}
+sub fail_from($first, $last) { control_put($control, 0, $first, $last, 0); }
 
-sub allocations { return unpack 'q', read_file($control); }
+sub allocations { return (control_of($control))[0]; }
 
 # The content of a page; '' when there is none, and the status otherwise.
 sub page($name) {
@@ -39,8 +35,7 @@ my %is_whole = (
 );
 
 fail_from(0, 0);
-my $server = serve("--admin=unix:$path", '-t', '2', {env => {LD_PRELOAD => $library, FAIL_ALLOC => $control,
-    ASAN_OPTIONS => join ':', grep({ $_ } $ENV{ASAN_OPTIONS}), 'verify_asan_link_order=0'}});
+my $server = serve("--admin=unix:$path", '-t', '2', {env => \%environment});
 mem_stats($server->control);
 for my $name (sort keys %is_whole) {
     page($name);

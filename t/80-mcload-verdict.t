@@ -11,12 +11,11 @@ my $at = $server->at;
 
 # Status and text of a run that $hinder does something to, once it has begun.
 sub hindered($hinder = undef, @args) {
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         open STDOUT, '>', "$dir/out";
         open STDERR, '>', "$dir/progress";
         exec $MCLOAD, '-v', '-s', $at, '-r', '100', '--progress=always', '--check=cpu_wait:off', @args;
-    }
+    });
     # Two a second: the first line of progress comes within the run.
     wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/\d+ s} }, 60);
     $hinder->($pid);

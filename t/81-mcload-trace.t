@@ -11,14 +11,7 @@ use MCTestd;
 my $dir = scratch_dir();
 
 sub write_trace($name, @lines) {
-    write_file("$dir/$name", map {"$_\n"} @lines);
-    return "$dir/$name";
-}
-
-sub bytes_of($file) {
-    open my $in, '<:raw', $file or die "$file: $!";
-    local $/;
-    return scalar <$in>;
+    return write_file("$dir/$name", map {"$_\n"} @lines);
 }
 
 # It ran to the end of the trace; whether the machine was quiet enough is another matter.
@@ -74,33 +67,6 @@ for my $case (
     cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "$name: it ended with the trace");
 }
 
-# The order of each key's requests, as a server has read them that answers each at once.
-sub start_scribe {
-    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16) or die "listen: $!";
-    my $log = "$dir/scribe";
-    my $pid = fork // die "fork: $!";
-    return {pid => $pid, port => $listener->sockport, log => $log} if $pid;
-    open my $out, '>', $log or die "$log: $!";
-    my (%pending, $select);
-    $select = IO::Select->new($listener);
-    while (my @ready = $select->can_read) {
-        for my $sock (@ready) {
-            if ($sock == $listener) {
-                $select->add(scalar $listener->accept);
-            } elsif (!sysread $sock, $pending{$sock}, 65536, length($pending{$sock} // '')) {
-                $select->remove($sock);
-                close $sock;
-            } else {
-                while ($pending{$sock} =~ s/^(\w+) (\S+)[^\n]*\n//) {
-                    syswrite $out, "$1 $2\n";
-                    syswrite $sock, $1 eq 'get' ? "END\r\n" : "NOT_FOUND\r\n";
-                }
-            }
-        }
-    }
-    POSIX::_exit(0);
-}
-
 {
     my @verbs = qw(get delete get touch get incr decr);
     my (@lines, %expected, %seen);
@@ -110,14 +76,17 @@ sub start_scribe {
         push @{$expected{$key}}, $verb;
     }
     my $ordered = write_trace('ordered', @lines);
-    my $scribe = start_scribe();
-    my $run = mcload_json('-s', "127.0.0.1:$scribe->{port}", '-t', 250, "--trace=$ordered",
+    my $log = scratch_file('scribe');
+    open my $out, '>', $log or die "$log: $!";
+    my $port = fake_server(sub ($line, @) {
+        my ($verb, $key) = split ' ', $line;
+        syswrite $out, "$verb $key\n";
+        return $verb eq 'get' ? "END\r\n" : "NOT_FOUND\r\n";
+    });
+    my $run = mcload_json('-s', "127.0.0.1:$port", '-t', 250, "--trace=$ordered",
         '--trace-format=csv:time_us,key,op', '--trace-time=scaled:0.002', '-T', 2, '-c', 3, '-d', 4);
-    kill 'KILL', $scribe->{pid};
-    waitpid $scribe->{pid}, 0;
     ran_ok($run, 'order');
-    open my $log, '<', $scribe->{log} or die $!;
-    while (<$log>) {
+    for (split /\n/, read_file($log)) {
         my ($verb, $key) = split;
         push @{$seen{$key}}, $verb;
     }
@@ -297,7 +266,7 @@ for my $case (
 }
 SKIP: {
     skip 'zstd is not in this build', 1 if !-e "$dir/again.bin";
-    is(bytes_of("$dir/again.bin"), bytes_of("$dir/twitter.bin"), 'there and back is the same');
+    is(read_file("$dir/again.bin"), read_file("$dir/twitter.bin"), 'there and back is the same');
 }
 
 # What has no times has none afterwards; times are as fine as the finest line.
@@ -309,7 +278,7 @@ SKIP: {
     has($run, 'no times: none afterwards, it says so', status => 2, err => qr/it has no times/);
     my $fine = write_trace('fine', '1,a,1,1,1,get,0', '1.125,a,1,1,1,get,0', '1.25,a,1,1,1,get,0');
     mcload('convert', 'trace', $fine, "$dir/fine.bin");
-    is(unpack('Q<', substr(bytes_of("$dir/fine.bin"), 16, 8)), 1000000, 'the finest times are kept');
+    is(unpack('Q<', substr(read_file("$dir/fine.bin"), 16, 8)), 1000000, 'the finest times are kept');
     my $link = "$dir/null";
     symlink '/dev/null', $link or die "$link: $!";
     $run = mcload('convert', 'trace', write_trace('wrong', '1,a,1,1,1,get,0', 'x'), $link);
@@ -340,7 +309,7 @@ ran_ok($run, 'unknown verbs');
 like($run->{err}, qr/: 2 requests were left out: unknown verb lock\n/, 'unknown verbs are counted by name');
 
 if (-s "$dir/twitter.bin") {
-    write_file("$dir/cut.bin", substr(bytes_of("$dir/twitter.bin"), 0, 700));
+    write_file("$dir/cut.bin", substr(read_file("$dir/twitter.bin"), 0, 700));
     $run = mcload(@to, "--trace=$dir/cut.bin", '--trace-time=scaled:4');
     has($run, 'a cut file: status 2, it says so', status => 2, err => qr/it is cut/);
 }

@@ -65,8 +65,7 @@ each_profile(sub ($profile) {
 # What is answered later than it is sent again is stored by that answer, too.
 {
     my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'udp') or die "udp: $!";
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         my @waiting;
         alarm 120; # whatever becomes of the test
         while (1) {
@@ -80,7 +79,7 @@ each_profile(sub ($profile) {
                 $socket->send("${header}STORED\r\n", 0, $to);
             }
         }
-    }
+    });
     my $run = mcload('-s', 'udp://127.0.0.1:' . $socket->sockport, '-r', 100, '-c', 2, '--timeout=4',
         '--loadonly');
     is($run->{status}, 0, 'a server that answers after 0.6 s: all is stored') or diag($run->{err});

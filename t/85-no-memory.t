@@ -9,41 +9,30 @@ use MCTest ':ours';
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
 use MCBinary;
+use MCPreload;
 
 my $FOR_EVER = 1 << 62;
 my $NO_MEMORY = qr/SERVER_ERROR [Oo]ut of memory(?: storing object| writing get response| allocating new item)?\r\n/;
 my $REFUSED = "ERROR Too many open connections\r\n";
-my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/fail_alloc.so';
 my $dir = scratch_dir();
 my $control = "$dir/control";
 my ($program, @wrapped) = server_binary();
+my %environment = (preloaded('fail_alloc'), FAIL_ALLOC => $control);
 
-plan skip_all => 'no library to preload' if !-e $library;
 plan skip_all => 'the server runs under something else' if @wrapped;
 
 # ---- which allocations fail ------------------------------------------------------------
 
 # From now on number $first to $last; 0: none.
-sub fail_from($first, $last) {
-    open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
-    binmode $fh;
-    syswrite $fh, pack 'q4', 0, $first, $last, 0;
-    close $fh;
-}
+sub fail_from($first, $last) { control_put($control, 0, $first, $last, 0); }
 
 # How many were asked for, and how many failed, since then.
 sub allocations {
-    open my $fh, '<', $control or die "$control: $!";
-    binmode $fh;
-    sysread $fh, my $bytes, 32;
-    my ($seen, undef, undef, $failed) = unpack 'q4', $bytes;
+    my ($seen, undef, undef, $failed) = control_of($control);
     return wantarray ? ($seen, $failed) : $seen;
 }
 
 sub has_failed { return (allocations())[1] > 0; }
-
-my %environment = (LD_PRELOAD => $library, FAIL_ALLOC => $control, ASAN_OPTIONS => join(':', grep { defined
-    && $_ ne '' } $ENV{ASAN_OPTIONS}, 'verify_asan_link_order=0'));
 
 # ---- the start -------------------------------------------------------------------------
 

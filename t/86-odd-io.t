@@ -6,26 +6,18 @@
 use MCTest ':ours';
 use Errno qw(EAGAIN ECONNABORTED ECONNRESET EMFILE ENFILE ENOBUFS ENOMEM EPIPE);
 use MCBinary;
+use MCPreload;
 
-my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/odd_io.so';
 my $control = scratch_dir() . '/control';
-my (undef, @wrapped) = server_binary();
-
-plan skip_all => 'no library to preload' if !-e $library;
-plan skip_all => 'the server runs under something else' if @wrapped;
+my %environment = (preloaded('odd_io'), ODD_IO => $control);
+plan skip_all => 'the server runs under something else' if (() = server_binary()) > 1;
 
 # most => bytes of one call, interrupts => n: one call in n, accept and send => errors.
 sub make_io(%how) {
-    open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
-    syswrite $fh, pack 'q6', (map { $how{$_} // 0 } qw(most interrupts accept send)), 0, 0;
-    close $fh;
+    control_put($control, (map { $how{$_} // 0 } qw(most interrupts accept send)), 0, 0);
 }
 
-sub injected {
-    open my $fh, '<', $control or die "$control: $!";
-    sysread $fh, my $bytes, 48;
-    return (unpack 'q6', $bytes)[5];
-}
+sub injected { return (control_of($control))[5]; }
 
 my $value = join '', map { chr(33 + $_ % 90) } 1 .. 6000;
 my $large = $value x 30;
@@ -64,8 +56,7 @@ sub udp_get($server) {
 
 each_profile(sub ($profile) {
     make_io();
-    my ($server, $old) = serve($profile, '-t', '2', '-U', '-1', {env => {LD_PRELOAD => $library, ODD_IO => $control,
-            ASAN_OPTIONS => join ':', grep { defined } $ENV{ASAN_OPTIONS}, 'verify_asan_link_order=0'}});
+    my ($server, $old) = serve($profile, '-t', '2', '-U', '-1', {env => \%environment});
     exchange($old, "version\r\n", VERSION_REPLY($profile));
 
     # [bytes of a call, interrupted calls, size of the large value]

@@ -233,12 +233,10 @@ sub hammer($port, $seed) {
     my $port = free_port();
     my @clients = map {
         my $seed = $_;
-        my $pid = fork // die "fork: $!";
-        if (!$pid) {
+        in_child(sub {
             local $SIG{TERM} = 'DEFAULT';
             hammer($port, $seed);
-        }
-        $pid;
+        });
     } 1 .. 3;
     my $bound = 0;
     for my $round (1 .. 20) {

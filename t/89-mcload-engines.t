@@ -1,7 +1,6 @@
 #!/usr/bin/env perl
 # mcload's engines move the same bytes: io_uring counts, verifies, loses and mends connections as
 # epoll does, and where it cannot work a line says so.
-use FindBin;
 use MCTest;
 use MCLoad;
 use MCTestd;
@@ -98,7 +97,7 @@ $local->stop;
 # ---- the truth, with this engine --------------------------------------------------------------
 
 subtest 'the truth' => sub {
-    my $done = do "$FindBin::Bin/80-mcload-truth.t";
+    my $done = do "$TOP/t/80-mcload-truth.t";
     die $@ || $! if !defined $done;
 };
 

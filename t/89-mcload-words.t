@@ -98,21 +98,17 @@ sub ports_seen($count, @args) {
 my ($out, $err) = map { scratch_dir() . "/$_" } qw(out err);
 
 sub start_mcload(@args) {
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    return in_child(sub {
         open STDOUT, '>', $out or die $!;
         open STDERR, '>', $err or die $!;
         exec $MCLOAD, @args or die $!;
-    }
-    return $pid;
+    });
 }
 
 sub status_of($pid) {
     waitpid $pid, 0;
     return $?;
 }
-
-sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
 
 {
     # Some ports in a row that nobody has just now, not of those that other tests listen on, nor
@@ -122,7 +118,7 @@ sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
         Listen => 1, ReuseAddr => 1) } $first .. $first + 3;
     for my $time (1, 2) {
         my ($pid, $clients, @ports) = ports_seen(4, '-c', '2', '-T', '2', "--src-port=$first");
-        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time") or diag(contents($err));
+        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time") or diag(read_file($err));
         status_of($pid);
     }
     refuses('not enough ports', '-c', '10', '--src_port=65530');
@@ -200,7 +196,7 @@ refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9
 {
     my $file = scratch_dir() . '/keys.json';
     mcload('-s', $at, '-r', '50', '-t', '0.3', '-w', '0.1', '--json', $file);
-    my $text = contents($file);
+    my $text = read_file($file);
     for my $key (qw(schema tool version argv seed target phases classes totals latency lag
         adherence intervals servers agents server_stats checks valid)) {
         like($text, qr/^ "$key": /m, "the JSON has $key");
@@ -218,8 +214,8 @@ refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9
     my $client = $mute->accept;
     kill 'INT', $pid;
     is(status_of($pid) >> 8, 2, 'interrupted while loading: status 2');
-    is(contents($err), "mcload: interrupted before the run: 0 of 10000 records stored\n", '... and a line');
-    is(contents($out), '', '... and no table');
+    is(read_file($err), "mcload: interrupted before the run: 0 of 10000 records stored\n", '... and a line');
+    is(read_file($out), '', '... and no table');
 
     # Its first request has no answer: what came first is waited for, the second is not.
     $pid = start_mcload('-s', $address, '-t', '30', '--noload', '-r', '10');
@@ -227,7 +223,7 @@ refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9
     ok(read_line($client), 'a request');
     kill 'TERM', $pid;
     is(status_of($pid) >> 8, 3, 'interrupted in the run: status 3');
-    like(contents($out), qr/^INVALID: .*interrupted/m, '... and a report');
+    like(read_file($out), qr/^INVALID: .*interrupted/m, '... and a report');
 
     # So does a terminal that hangs up, unless that is ignored.
     $pid = start_mcload('-s', $address, '-t', '30', '--noload', '-r', '10', '--json=' . scratch_dir() . '/hangup');
@@ -235,8 +231,8 @@ refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9
     ok(read_line($client), 'a request');
     kill 'HUP', $pid;
     is(status_of($pid) >> 8, 3, 'a hang-up: status 3');
-    like(contents($out), qr/^INVALID: .*interrupted/m, '... and a report');
-    like(contents(scratch_dir() . '/hangup'), qr/"interrupted"/, '... also in its file');
+    like(read_file($out), qr/^INVALID: .*interrupted/m, '... and a report');
+    like(read_file(scratch_dir() . '/hangup'), qr/"interrupted"/, '... also in its file');
     {
         local $SIG{HUP} = 'IGNORE';
         $pid = start_mcload('-s', $address, '-t', '30', '--noload', '-r', '10');

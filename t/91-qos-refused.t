@@ -5,20 +5,7 @@
 use MCTest ':ours';
 use Errno qw(EAGAIN EINVAL ENOPROTOOPT ENOSYS EPERM);
 
-my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/refuse.so';
-my (undef, @wrapped) = server_binary();
-
-plan skip_all => 'no library to preload' if !-e $library;
-plan skip_all => 'the server runs under something else' if @wrapped;
-
-my $preload = join ' ', grep { defined && length } sanitizer(), $library;
-
-# A sanitizer's own library has to come first.
-sub sanitizer {
-    my ($binary) = server_binary();
-    my $libs = `ldd $binary 2>/dev/null`;
-    return join ' ', $libs =~ m{=> (\S+/lib[at]san\.so\S*)}g;
-}
+my $preload = preload('refuse') // plan skip_all => 'no library to preload, or the server runs under something else';
 
 sub refusing(@rules) {
     return {LD_PRELOAD => $preload, REFUSE => join ',', @rules};
@@ -90,8 +77,8 @@ for my $error (EPERM, EINVAL, ENOSYS) {
     my $before = stats_of($server)->{pin_replans};
     # mc-upkeep wakes up at least once a second; three seconds of its time
     my $switches = sub {
-        my ($task) = grep { slurp_line("$_/comm") =~ /mc-upkeep/ } glob '/proc/' . $server->pid . '/task/*';
-        return slurp($task, 'status') =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : 0;
+        my ($task) = grep { read_file("$_/comm") =~ /mc-upkeep/ } glob '/proc/' . $server->pid . '/task/*';
+        return read_file("$task/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : 0;
     };
     my $start = $switches->();
     soon { $switches->() >= $start + 3 } 'the watchdog has looked';
@@ -99,17 +86,6 @@ for my $error (EPERM, EINVAL, ENOSYS) {
     is(scalar(said($server)), 1, 'and is told once') or diag($server->err);
     exchange($server->control, "qos repin\r\n", "OK\r\n", 'qos repin');
     is(stats_of($server)->{pin_errors} > 0, 1, 'which is refused, too');
-}
-
-sub slurp($dir, $file) {
-    open my $fh, '<', "$dir/$file" or return '';
-    local $/;
-    return scalar <$fh> // '';
-}
-
-sub slurp_line($path) {
-    open my $fh, '<', $path or return '';
-    return scalar <$fh> // '';
 }
 
 # Steering on kernels that do not have it.
@@ -146,7 +122,7 @@ for my $case (
     chmod 0777, scratch_dir() if $is_root;
     for my $case (
         [["prctl:0:$PR_SET_DUMPABLE"], ['-Y', $users], qr/memory is not hidden/],
-        sanitizer() ? () : ([['mlockall', "setrlimit:1:$RLIMIT_MEMLOCK"], ['-k', '-m', 8], qr/-k invalid/]),
+        $preload =~ /lib[at]san/ ? () : ([['mlockall', "setrlimit:1:$RLIMIT_MEMLOCK"], ['-k', '-m', 8], qr/-k invalid/]),
         $is_root ? ([['setgroups'], ['-u', 'nobody'], undef],
             [["prctl:0:$PR_SET_KEEPCAPS"], ['-u', 'nobody', '--sched=fifo:1'], qr/--sched=fifo:1: /]) : (),
     ) {

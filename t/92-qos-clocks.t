@@ -3,29 +3,22 @@
 # process is stopped and goes on, its cpuset shrinks while it is pinned. Nothing hangs, no reply
 # is lost, and no limit lets a pause's worth of requests pass. t/preload/jump.c moves the clocks.
 use MCTest ':ours';
+use MCCgroup;
+use MCPreload;
 use Time::HiRes qw(time sleep);
 
-my ($library, $refuse) = map { ($ENV{TOP_BUILDDIR} // '.') . "/t/preload/$_.so" } qw(jump refuse);
+my ($jump, $refuse) = map { preload($_) } qw(jump refuse);
 my $control = scratch_dir() . '/jump';
-my ($binary, @wrapped) = server_binary();
 my $server;
-
-# A sanitizer's own library has to come first.
-sub preload($own) {
-    my $libs = `ldd $binary 2>/dev/null`;
-    return join ' ', ($libs =~ m{=> (\S+/lib[at]san\.so\S*)}g), $own;
-}
 
 # By how many seconds the wall clock alone, and both clocks, are off.
 sub jump($wall, $both) {
-    open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
-    syswrite $fh, pack 'q2', map { $_ * 1_000_000_000 } $wall, $both;
-    close $fh;
+    control_put($control, map { $_ * 1_000_000_000 } $wall, $both);
 }
 
 # The clocks stay where they are.
 sub restart(@args) {
-    $server = serve(@args, {env => {LD_PRELOAD => preload($library), JUMP => $control}});
+    $server = serve(@args, {env => {LD_PRELOAD => $jump, JUMP => $control}});
 }
 
 sub start(@args) {
@@ -62,7 +55,7 @@ sub ask_all($name, @conns) {
 # ---- clocks -------------------------------------------------------------------------------------
 
 SKIP: {
-    skip 'no library to preload', 1 if !-e $library || @wrapped;
+    skip 'no library to preload', 1 if !$jump;
 
     # The wall clock is set. The kernel's stamps are of the old time then, or too old to be true.
     start('-t', '2', '--slo=p95:1s', '--balance', '--cpu-limit=1000%', '--qps-limit=10m');
@@ -155,40 +148,22 @@ sub serve_nothing_more($before, $begin) {
 
 # ---- the cpuset shrinks, and grows ----------------------------------------------------------------
 
-my $root = '/sys/fs/cgroup/cpuset';
-my $dir = "$root/mctest92.$$";
-
-sub try_write($path, $text) {
-    open my $fh, '>', $path or return 0;
-    return (print {$fh} $text) && close $fh;
-}
-
-END {
-    my $status = $?;
-    for (1 .. 100) {
-        last if !-d $dir || rmdir $dir;
-        select undef, undef, undef, 0.05;
-    }
-    $? = $status;
-}
-
 sub pin { return mem_stats($server->control, 'pin'); }
 
 SKIP: {
     my $list = cpu_list();
     my ($a, $b) = map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
     skip 'needs two CPUs', 1 if !defined $b;
-    skip "$root is not a writable cgroup v1 cpuset", 1 if !-e "$root/cpuset.cpus" || !mkdir $dir;
-    skip 'the cpuset cannot be configured', 1
-        if !try_write("$dir/cpuset.cpus", "$a,$b") || !try_write("$dir/cpuset.mems", '0');
+    my $dir = make_group('cpuset', 'cpuset.cpus' => "$a,$b", 'cpuset.mems' => '0')
+        // skip 'no cgroup v1 cpuset can be made', 1;
     skip 'built without hwloc', 1 if run_program('--pin', '--pin-dry-run', '-u', 'root')->{status} != 0;
     # Also where the workers could not bind themselves at the start: they are bound by another thread.
     for my $is_refused (0, 1) {
-        next if $is_refused && (!-e $refuse || @wrapped);
+        next if $is_refused && !$refuse;
         my $name = $is_refused ? 'no worker binds itself' : 'as it is';
         # A shell does not bear a sanitizer's library: it is for the server alone.
-        my @env = $is_refused ? ('env', 'LD_PRELOAD=' . preload($refuse), 'REFUSE=sched_setaffinity:0:0=1') : ();
-        $server = serve('-t', '2', '--pin', '--steer=cpu', '--balance', {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh', @env]});
+        my @env = $is_refused ? ('env', "LD_PRELOAD=$refuse", 'REFUSE=sched_setaffinity:0:0=1') : ();
+        $server = serve('-t', '2', '--pin', '--steer=cpu', '--balance', {wrap => inside($dir, @env)});
         exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
         my @conns = map { $server->connect } 1 .. 16;
         is(pin()->{pin_allowed_cpus}, 2, "$name: two CPUs");

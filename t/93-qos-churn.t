@@ -174,8 +174,7 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my $hit = "VALUE a 0 1\r\n1\r\nEND\r\n";
     my @flood = map {
-        my $pid = fork // die "fork: $!";
-        if (!$pid) {
+        in_child(sub {
             my @socks = map { $server->connect } 1 .. 8;
             my $is_up = 1;
             while ($is_up) {
@@ -183,8 +182,7 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
                 $is_up = !grep { read_bytes($_, 7 * length $hit) ne $hit x 7 } @socks;
             }
             POSIX::_exit(1); # the server has ended
-        }
-        $pid;
+        });
     } 1, 2;
     my $get = 'get' . ' a' x 200 . "\r\n";
     my $reply = "VALUE a 0 1\r\n1\r\n" x 200 . "END\r\n";

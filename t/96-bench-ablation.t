@@ -1,9 +1,8 @@
 #!/usr/bin/env perl
 # scripts/bench-ablation: what takes a mechanism out is still in the sources, and each has a load.
-use FindBin;
 use MCTest;
 
-my $run = run_program({command => ['python3', '-B', '-c', <<'PYTHON', "$FindBin::Bin/.."]});
+my $run = run_program({command => ['python3', '-B', '-c', <<'PYTHON', $TOP]});
 import sys
 sys.path.insert(0, sys.argv[1] + "/scripts/bench")
 from qos import ablation

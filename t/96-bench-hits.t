@@ -1,12 +1,11 @@
 #!/usr/bin/env perl
 # scripts/bench-hits: where all fits, a server has exactly the hits of a cache without bounds; its
 # tables; what it says of words that it does not know. Policies have t/unit/check_hits.c.
-use FindBin;
 use JSON::PP;
 use MCTest;
 
 my $PATIENCE = 1000; # seconds, on a machine that is busy with much else
-my $script = "$FindBin::Bin/../scripts/bench-hits";
+my $script = "$TOP/scripts/bench-hits";
 my $dir = scratch_dir();
 
 sub bench(@args) {
@@ -14,17 +13,11 @@ sub bench(@args) {
         timeout => $PATIENCE});
 }
 
-sub slurp($file) {
-    open my $fh, '<', $file or return '';
-    local $/;
-    return scalar <$fh>;
-}
-
 my @servers = ('memcached-qos', '--compat=1.6', grep { $_ eq 'Redis' && -x '/usr/bin/redis-server' } 'Redis');
 my $run = bench('--scale', '0.005', '--recordings', 'etc,twitter:23,scan,shift', '--megabytes', 100,
     '--servers', join(',', @servers), '--policies', 'lru;belady', '--json', "$dir/json", '--markdown', "$dir/md");
 is($run->{status}, 0, 'four recordings') or diag($run->{err});
-for my $result (@{decode_json(slurp("$dir/json"))->{results}}) {
+for my $result (@{decode_json(read_file("$dir/json"))->{results}}) {
     my ($lru, $belady, @scores) = @{$result->{scores}}{'lru', 'belady', @servers};
     my $of = join '/', @{$lru}{qw(gets hits bytes hit_bytes)};
     isnt($lru->{hits}, 0, "$result->{recording}: some hit");
@@ -35,12 +28,12 @@ for my $result (@{decode_json(slurp("$dir/json"))->{results}}) {
     is($belady->{hits}, $lru->{hits}, '... by any policy');
 }
 like($run->{out}, qr/^etc +100 +(0\.\d{3}) +\1 /m, 'a table of ratios');
-like(slurp("$dir/md"), qr/^<!-- bench-hits: begin -->\n\n## Hit ratio.*^\| etc +\| +100 \|.*<!-- bench-hits: end -->$/ms,
+like(read_file("$dir/md"), qr/^<!-- bench-hits: begin -->\n\n## Hit ratio.*^\| etc +\| +100 \|.*<!-- bench-hits: end -->$/ms,
     '... in a document');
 
 $run = bench('--scale', '0.05', '--recordings', 'zipf-1.0', '--servers', 'none', '--json', "$dir/json");
 is($run->{status}, 0, 'simulated only') or diag($run->{err});
-my $scores = decode_json(slurp("$dir/json"))->{results}[0]{scores};
+my $scores = decode_json(read_file("$dir/json"))->{results}[0]{scores};
 my @policies = sort { $scores->{$a}{hits} <=> $scores->{$b}{hits} } keys %$scores;
 is("@policies[0, -1]", 'LRU Belady', 'LRU is the least, Belady the most');
 is(scalar(@policies), 7, '... of seven');

@@ -1,11 +1,10 @@
 #!/usr/bin/env perl
 # scripts/bench-instructions: the table that it makes, of a few requests; what it counts does not depend
 # on how busy the machine is.
-use FindBin;
 use MCTest;
 
 my $PATIENCE = 1000; # seconds, on a machine that is busy with much else
-my $script = "$FindBin::Bin/../scripts/bench-instructions";
+my $script = "$TOP/scripts/bench-instructions";
 
 sub bench(@args) {
     return run_program({command => ['python3', $script, '--build', $ENV{TOP_BUILDDIR}, @args],

@@ -1,18 +1,15 @@
 #!/usr/bin/env perl
 # The plots of scripts/bench-qos: what is not valid is hollow, and no point of a curve.
-use FindBin;
 use MCTest;
 
-my $folder = "$FindBin::Bin/../scripts/bench";
+my $folder = "$TOP/scripts/bench";
 my $file = scratch_dir() . '/plot.svg';
 
 sub drawn($call) {
     my $run = run_program({command => ['python3', '-B', '-c', "import sys; sys.path.insert(0, sys.argv[1])\n"
                 . "import svg, xml.dom.minidom\nsvg.$call\nxml.dom.minidom.parse(sys.argv[2])", $folder, $file]});
     is($run->{status}, 0, 'drawn, and well-formed') or diag($run->{err});
-    open my $fh, '<', $file or return '';
-    local $/;
-    return scalar <$fh>;
+    return read_file($file);
 }
 
 my $svg = drawn('KINDS["curves"](sys.argv[2], "a < b", "x", "y", '

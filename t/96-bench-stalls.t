@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # scripts/bench-stalls and bench-restart: their options, and what they refuse; the cells of their rows.
 # What they measure is for a machine that does nothing else.
-use FindBin;
 use MCTest;
 
-my $scripts = "$FindBin::Bin/../scripts";
+my $scripts = "$TOP/scripts";
 
 sub bench($name, @args) {
     return run_program({command => ['python3', "$scripts/$name", '--build', $ENV{TOP_BUILDDIR}, @args]});

@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # The antagonists of scripts/lab are what they say: what each counts of itself, whatever else the machine does.
-use FindBin;
 use IO::Socket::INET;
 use MCTest;
 
-my $sources = "$FindBin::Bin/../scripts/bench";
+my $sources = "$TOP/scripts/bench";
 my ($compiler) = grep { -x } map { ("/usr/bin/$_") } qw(cc gcc clang);
 plan skip_all => 'needs a C compiler' if !$compiler;
 
@@ -58,11 +57,10 @@ SKIP: {
 my $port = free_port();
 my $out = scratch_dir() . '/service.out';
 my $program = built('service');
-my $pid = fork // die "fork: $!";
-if (!$pid) {
+my $pid = in_child(sub {
     open STDOUT, '>', $out or die;
     exec $program, $port, 1000, 600 or die;
-}
+});
 my $socket;
 soon(sub { $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }, 'service listens');
 put($socket, "get a\r\n" x 199 . 'get');

@@ -2,19 +2,17 @@
 # Guests of scripts/lab: what is put into one, what is read from what it printed, and the verdicts.
 use File::Basename;
 use File::Path 'make_path';
-use FindBin;
 use JSON::PP;
 use MCTest;
 
-my $top = "$FindBin::Bin/..";
 
-sub lab(@args) { return run_program({command => ['python3', "$top/scripts/lab", 'guest', @args]}) }
+sub lab(@args) { return run_program({command => ['python3', "$TOP/scripts/lab", 'guest', @args]}) }
 
 # The value of an expression, as JSON.
 sub value($expression) {
     my $run = run_program({command => ['python3', '-B', '-c', "import json, sys\nsys.path.insert(0, sys.argv[1])\n"
                 . "from lab import guest\nfrom lab.guest import experiments, kernels, machine, results, tables\nprint(json.dumps($expression))",
-            "$top/scripts/bench"]});
+            "$TOP/scripts/bench"]});
     is($run->{status}, 0, $expression) or diag($run->{err});
     return JSON::PP->new->allow_nonref->decode($run->{out});
 }
@@ -35,7 +33,7 @@ for my $case ([['newest', 'walk'], 'invalid choice: \'walk\''], [['newest', 'wak
 {
     chomp(my $python = run_program({command => ['python3', '-c', 'import sys; print(sys.executable)']})->{out});
     local $ENV{PATH} = scratch_dir();
-    my $bare = run_program({command => [$python, "$top/scripts/lab", 'guest', 'newest', 'wake']});
+    my $bare = run_program({command => [$python, "$TOP/scripts/lab", 'guest', 'newest', 'wake']});
     is($bare->{status}, 1, 'a machine without qemu: status 1');
     like($bare->{err}, qr/^scripts\/lab guest: no qemu-system-x86_64 here: scripts\/deps --lab installs it/,
         '... with what helps');
@@ -68,10 +66,7 @@ is(value('" ".join(kernels.possible("6.12"))'), 'default nice fifo slice', 'a ke
 is(value('" ".join(kernels.possible("newest"))'), 'default nice fifo slice bvt bvt-0', '... but sched_ext, in the newest');
 my $folder = scratch_dir() . '/bvt';
 mkdir $_ for $folder, "$folder/lib", "$folder/root";
-for my $path ('bvt', 'lib/bvt', 'lib/libc.so.6', 'root/other') {
-    open my $fh, '>', "$folder/$path" or die "$path: $!";
-    print $fh $path;
-}
+write_file("$folder/$_", $_) for 'bvt', 'lib/bvt', 'lib/libc.so.6', 'root/other';
 is(value(qq{" ".join(sorted(machine.bvt("", "$folder")))}), 'bvt/bvt bvt/lib/bvt bvt/lib/libc.so.6',
     'a guest gets it with its libraries, and nothing of what made it');
 
@@ -152,7 +147,7 @@ is_deeply(value('[part.splitlines() for part in experiments.plan(experiments.EXP
     write_program("$there/bin/memcached", 'echo "a warning" >&2');
     write_program("$there/bin/mcload", "until [ -s $there/server.errors ]; do :; done; echo \"\$*\" >$there/mcload.options; echo 1,2");
     write_program("$there/bin/sleep", ':');
-    my ($functions) = read_file("$top/scripts/bench/lab/guest/init") =~ /^(# result NAME.*?)^as fifo/ms;
+    my ($functions) = read_file("$TOP/scripts/bench/lab/guest/init") =~ /^(# result NAME.*?)^as fifo/ms;
     $functions =~ s{/tmp/}{$there/}g;
     local $ENV{PATH} = "$there/bin:$ENV{PATH}";
     my $run = run_program({command => ['sh', '-euc', "INVALID=3\nseed=7\n$functions\nserve -t 1\npoint alone-10 load 1"]});
@@ -242,20 +237,15 @@ is(scalar @{$grid->{good}}, 10, '... in 10 cells');
 # ---- patches/ -----------------------------------------------------------------------------
 
 for my $name ('sched_ext-bvt', 'linux-6.1-bvt') {
-    my $build = run_program({command => ["$top/patches/$name/build"]});
+    my $build = run_program({command => ["$TOP/patches/$name/build"]});
     is($build->{status}, 2, "$name: build wants a folder");
     like($build->{err}, qr/^usage: /, '... and says so');
 }
 
-my $patch = do {
-    open my $fh, '<', "$top/patches/linux-6.1-bvt/bvt.patch" or die "bvt.patch: $!";
-    local $/;
-    <$fh>;
-};
+my $patch = read_file("$TOP/patches/linux-6.1-bvt/bvt.patch");
 is(scalar(() = $patch =~ /^(?:-(?!-- )| )/mg), 0, 'the patch to Linux has only added lines, and none of Linux');
 my %of = map {$_ => 1} $patch =~ m{^\+\+\+ b/(\S+)$}mg;
-open my $sums, '<', "$top/patches/linux-6.1-bvt/sha256" or die "sha256: $!";
-my %known = map {(split)[1] => 1} <$sums>;
+my %known = map {(split)[1] => 1} split /\n/, read_file("$TOP/patches/linux-6.1-bvt/sha256");
 is_deeply(\%known, \%of, '... and knows the version of each file that it changes');
 SKIP: {
     skip 'no bc, bison, flex, patch or xz here', 7 if grep {system("command -v $_ >/dev/null") != 0} qw(bc bison flex patch xz);
@@ -263,26 +253,22 @@ SKIP: {
     my $there = scratch_dir();
     for my $path (keys %of) {
         make_path(dirname("$there/other/linux-source-6.1/$path"));
-        open my $fh, '>', "$there/other/linux-source-6.1/$path" or die "$path: $!";
-        print $fh "another\n";
+        write_file("$there/other/linux-source-6.1/$path", "another\n");
     }
     system('tar', '-C', "$there/other", '-cJf', "$there/linux-source-6.1.tar.xz", 'linux-source-6.1') == 0 or die 'tar failed';
-    my $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/out", "$there/linux-source-6.1.tar.xz"]});
+    my $build = run_program({command => ["$TOP/patches/linux-6.1-bvt/build", "$there/out", "$there/linux-source-6.1.tar.xz"]});
     is($build->{status}, 1, 'the source of another version is not patched');
     like($build->{err}, qr/bvt\.patch is for another version of these files/, '... which is said');
     ok(!-e "$there/out/bzImage", '... and nothing is built');
-    $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/out", "$there/none.tar.xz"]});
+    $build = run_program({command => ["$TOP/patches/linux-6.1-bvt/build", "$there/out", "$there/none.tar.xz"]});
     is($build->{status}, 1, 'a source that is not there: status 1');
     like($build->{err}, qr/none\.tar\.xz: no such file; without it, the package/, '... with what helps');
 
     # Without a source the package is downloaded, into a folder that is new; here there is none.
     mkdir "$there/bin" or die "bin: $!";
-    open my $fake, '>', "$there/bin/apt-get" or die "apt-get: $!";
-    print $fake "#!/bin/sh\necho \"\$*\" >\"$there/asked\"\nexit 7\n";
-    close $fake or die "apt-get: $!";
-    chmod 0755, "$there/bin/apt-get";
+    chmod 0755, write_file("$there/bin/apt-get", "#!/bin/sh\necho \"\$*\" >\"$there/asked\"\nexit 7\n");
     local $ENV{PATH} = "$there/bin:$ENV{PATH}";
-    $build = run_program({command => ["$top/patches/linux-6.1-bvt/build", "$there/new"]});
+    $build = run_program({command => ["$TOP/patches/linux-6.1-bvt/build", "$there/new"]});
     is($build->{status}, 7, 'the status of a download that fails');
     is(read_file("$there/asked"), "download linux-source-6.1\n", '... of the package');
 }
@@ -323,7 +309,7 @@ SKIP: {
     my ($page, $html) = map { scratch_dir() . "/page.$_" } qw(md html);
     write_file($page, "before\n<!-- lab guest: begin -->\nold\n<!-- lab guest: end -->\nbehind\n");
     my $report = sub (@options) {
-        return run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guest-results', $folder, @options]});
+        return run_program({command => ['python3', "$TOP/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guest-results', $folder, @options]});
     };
     is($report->('--guests', $page, '--html', $html)->{status}, 0, 'a section of a page is written');
     like(read_file($page), qr/\Abefore\n<!-- lab guest: begin -->\n\n## On other kernels\n.*<!-- lab guest: end -->\nbehind\n\z/s, '... and the rest of it stays');
@@ -335,12 +321,12 @@ SKIP: {
     $report->('--markdown', $page);
     like(read_file($page), qr/^## On other kernels$/m, '... and a whole page');
     write_file($page, $once);
-    my $none = run_program({command => ['python3', "$top/scripts/lab", 'report', '--guest-results', scratch_dir() . '/none', '--guests', $page]});
+    my $none = run_program({command => ['python3', "$TOP/scripts/lab", 'report', '--guest-results', scratch_dir() . '/none', '--guests', $page]});
     like($none->{err}, qr/has no results of scripts\/lab guest/, 'without results nothing is replaced');
     is(read_file($page), $once, '... indeed');
 
     # What is missing, as what measures it.
-    my $list = run_program({command => ['python3', "$top/scripts/lab", 'list', '--guest-results', $folder]})->{out};
+    my $list = run_program({command => ['python3', "$TOP/scripts/lab", 'list', '--guest-results', $folder]})->{out};
     like($list, qr/^    6\.1, patches\/linux-6\.1-bvt with bvt, rounds: 3$/m, 'list: what is there');
     like($list, qr/^    missing: scripts\/lab guest 6\.12 shares --sched default --sched nice --sched slice$/m, '... what is missing');
     like($list, qr/^    missing: scripts\/lab guest 6\.1 grid --sched default --sched nice --sched fifo$/m, '... not what a kernel has refused');
@@ -350,7 +336,7 @@ SKIP: {
 
 # ---- the results in the repository --------------------------------------------------------
 
-my @kept = glob "$top/doc/lab/guests/*.json";
+my @kept = glob "$TOP/doc/lab/guests/*.json";
 my $bytes = 0;
 for my $path (@kept) {
     my $one = decode_json(read_file($path));
@@ -361,13 +347,13 @@ for my $path (@kept) {
 }
 cmp_ok($bytes, '<', 1_000_000, 'they are small');
 {
-    my ($page, $there) = ("$top/doc/lab.md", scratch_dir() . '/current');
+    my ($page, $there) = ("$TOP/doc/lab.md", scratch_dir() . '/current');
     make_path($there);
     write_file("$there/lab.md", read_file($page));
-    run_program({command => ['python3', "$top/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guests', "$there/lab.md"]});
+    run_program({command => ['python3', "$TOP/scripts/lab", 'report', '--results', scratch_dir() . '/none', '--guests', "$there/lab.md"]});
     is(read_file("$there/lab.md"), read_file($page), 'doc/lab.md has what they show: scripts/lab report --guests doc/lab.md');
     for my $plot (glob "$there/plots/*") {
-        is(read_file($plot), read_file("$top/doc/plots/" . basename($plot)), '... doc/plots/' . basename($plot));
+        is(read_file($plot), read_file("$TOP/doc/plots/" . basename($plot)), '... doc/plots/' . basename($plot));
     }
 }
 

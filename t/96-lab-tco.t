@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # What colocation saves, by the model of scripts/lab tco: the paper's own figures, then others.
-use FindBin;
 use JSON::PP;
 use MCTest;
 
-my $lab = "$FindBin::Bin/../scripts/lab";
+my $lab = "$TOP/scripts/lab";
 
 sub tco(@args) { return run_program({command => ['python3', $lab, 'tco', @args]}) }
 

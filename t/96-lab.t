@@ -1,11 +1,10 @@
 #!/usr/bin/env perl
 # scripts/lab: verdicts of made-up results, what is measured again and what is not, wrong usage.
 use File::Path qw(make_path);
-use FindBin;
 use JSON::PP;
 use MCTest;
 
-my $lab = "$FindBin::Bin/../scripts/lab";
+my $lab = "$TOP/scripts/lab";
 my $folders = 0;
 
 sub lab(@args) { return run_program({command => ['python3', $lab, @args]}) }
@@ -28,7 +27,7 @@ sub results($group, %points) {
 # three CPUs.
 sub judged(@cases) {
     my $file = scratch_file('cases.json', encode_json(\@cases));
-    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", $file]});
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", $file]});
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from lab import common, machine, rows
@@ -48,7 +47,7 @@ END
 
 # What scripts/latency-breakdown says, in a run.
 sub traced($status, $out, $err) {
-    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench", $status, $out, $err]});
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", $status, $out, $err]});
 import json, subprocess, sys
 sys.path.insert(0, sys.argv[1])
 from lab.groups import breakdown
@@ -64,7 +63,7 @@ END
 sub of_points($first, $second, $what) {
     my $run = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
                 . "from lab.rows import Points\nfrom qos.runner import Run\npoints = Points({'a': $first, 'b': $second}, None)\n"
-                . "ratio = points.ratio('a', 'b', 'rate')\nprint($what)", "$FindBin::Bin/../scripts/bench"]});
+                . "ratio = points.ratio('a', 'b', 'rate')\nprint($what)", "$TOP/scripts/bench"]});
     is($run->{status}, 0, "$what of $first, $second") or diag($run->{err});
     return 0 + $run->{out};
 }
@@ -242,7 +241,7 @@ lab('report', '--results', $differing, '--markdown', $again);
 like(read_file($again), qr/^\| E 3\.2\.2 .*\| +2 +\| not reproduced; by round 1 alone reproduced +\|$/m,
     'a round that shows something else is told');
 {
-    my $said = run_program({command => ['python3', '-B', '-c', <<'END', "$FindBin::Bin/../scripts/bench"]});
+    my $said = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench"]});
 import sys
 sys.path.insert(0, sys.argv[1])
 from lab import machine, work
@@ -267,7 +266,7 @@ SKIP: {
     };
     my $version = sub () {
         return run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\n"
-                    . "from lab import store\nprint(store.commit(sys.argv[2]), end='')", "$FindBin::Bin/../scripts/bench", $tree]})->{out};
+                    . "from lab import store\nprint(store.commit(sys.argv[2]), end='')", "$TOP/scripts/bench", $tree]})->{out};
     };
     is($version->(), 'tree', 'the version of a folder without history is its name') if system("git -C $tree rev-parse 2>/dev/null") != 0;
     $git->('init', '-q');
@@ -356,7 +355,7 @@ like($run->{err}, qr{^scripts/lab report: \S+/none/verdicts: No such file or dir
 $run = run_program({command => ['sh', '-c', "python3 $lab list | :"]});
 is($run->{err}, '', 'output that nobody reads is no error');
 $run = run_program({command => ['python3', '-B', '-c', 'import sys; sys.path.insert(0, sys.argv[1]); from qos.runner import figure; '
-        . 'print(figure(21550.4), figure(0.0676), figure(float("inf")))', "$FindBin::Bin/../scripts/bench"]});
+        . 'print(figure(21550.4), figure(0.0676), figure(float("inf")))', "$TOP/scripts/bench"]});
 is($run->{out}, "21,550 0.0676 inf\n", 'figures of a run, as people write them');
 my $broken = results('kernel', ours => {system => 1, softirq => 0});
 written("$broken/kernel/ours/1.2.json", {});

@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # patches/memcached-1.6.18: workers of any memcached are bound to CPUs in turn, and nothing else is;
 # with -N they get the connections that their CPU receives.
-use FindBin;
 use MCTest;
 
-my $patch = "$FindBin::Bin/../patches/memcached-1.6.18";
+my $patch = "$TOP/patches/memcached-1.6.18";
 my $folder = scratch_dir();
 
 my $usage = run_program({command => ["$patch/build"]});
@@ -69,11 +68,10 @@ SKIP: {
     skip 'no other memcached', 1 if !$theirs;
     for my $may ([@all], [$all[0]]) {
         my $socket = scratch_dir() . "/$#$may.socket";
-        my $pid = fork // die "fork: $!";
-        if (!$pid) {
+        my $pid = in_child(sub {
             $ENV{LD_PRELOAD} = $library;
             exec 'taskset', '-c', join(',', @$may), $theirs, '-t', 4, '-s', $socket, ($> == 0 ? ('-u', 'root') : ());
-        }
+        });
         wait_until(sub { -S $socket });
         check("the other one, CPUs @$may", $pid, 4, @$may);
         kill 'TERM', $pid;

@@ -2,13 +2,11 @@
 # What a new user runs: scripts/quickstart and scripts/demo, with what was built here. They work on
 # a machine as busy as it may be, say how far they are, end with a verdict, leave nothing behind
 # when they are interrupted, and refuse what they do not know. No figure is looked at.
-use FindBin;
 use MCTest ':ours';
 use Cwd qw(abs_path);
 use JSON::PP;
 use POSIX qw(setsid);
 
-my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
 my $build = abs_path($ENV{TOP_BUILDDIR} // '.');
 my $LONG = 900;
 
@@ -18,13 +16,7 @@ for my $tool (qw(python3 taskset setsid cc)) {
 }
 
 sub script($name, @args) {
-    return run_program({command => ["$top/scripts/$name", @args], timeout => $LONG});
-}
-
-sub content($path) {
-    open my $fh, '<', $path or return '';
-    local $/;
-    return scalar(<$fh>) // '';
+    return run_program({command => ["$TOP/scripts/$name", @args], timeout => $LONG});
 }
 
 # Interrupts the script, which is alone in a session of its own, once its output has the line; what
@@ -39,15 +31,15 @@ sub interrupted($line, $name, @args) {
         open STDOUT, '>', $out;
         open STDERR, '>&', \*STDOUT;
         $SIG{INT} = 'DEFAULT';
-        { no warnings; exec "$top/scripts/$name", @args; }
+        { no warnings; exec "$TOP/scripts/$name", @args; }
         POSIX::_exit(127);
     }
-    wait_until(sub { content($out) =~ $line }, $LONG) or diag(content($out));
+    wait_until(sub { read_file($out) =~ $line }, $LONG) or diag(read_file($out));
     kill 'INT', -$pid;
     waitpid $pid, 0;
     my $status = $?;
     soon { !kill 0, -$pid } "$name: no process is left";
-    return (content($out), $status);
+    return (read_file($out), $status);
 }
 
 sub port_of($said) {
@@ -100,7 +92,7 @@ for my $args (['--bogus'], ['--seconds', 0], ['--seconds', 'x'], ['--seconds'], 
     write_file("$folder/qos", "STAT qps_limit 50000\r\nSTAT qps_delayed 5\r\nSTAT qps_admitted 100\r\n"
         . "STAT qps_delay_avg_us 281.0\r\nEND\r\n");
     write_file("$folder/pin", "STAT pin_worker_0_cpu 0\r\nEND\r\n");
-    my $ran = run_program({command => ['python3', '-B', "$top/scripts/bench/quickstart_report.py", $folder]});
+    my $ran = run_program({command => ['python3', '-B', "$TOP/scripts/bench/quickstart_report.py", $folder]});
     has($ran, 'percentiles among requests never answered', status => 0,
         out => qr/^times +p50 28 us, p99 above 6,900 ms, p99\.9 above 6,900 ms$/m);
 }
@@ -120,7 +112,7 @@ SKIP: {
     is($ran->{status}, 0, 'demo') or diag($ran->{out} . $ran->{err});
     like($ran->{out}, qr/^measuring (\d+) times for 1 s, \d+ s in all/, 'how long it takes');
     like($ran->{out}, qr/^  1 of \d+, /m, 'how far it is');
-    my $result = decode_json(content($file));
+    my $result = decode_json(read_file($file));
     my $results = @{$result->{results}};
     ok($results == 6 || $results == 9, 'each server alone and beside both neighbours');
     my @bars = $ran->{out} =~ /^  \S.*? (?:[\d,]+ [um]s|never) [? ] #{1,40}>?(?: \d+% answered)?$/mg;

@@ -10,12 +10,10 @@
 #   <!-- needs: COMMAND -->   the section is left out unless this works; "has JANSSON" asks for a library
 # and anywhere in a document:
 #   <!-- runs of mcload are brief -->   they end with 50 answers, whatever they ask for
-use FindBin;
 use MCTest ':ours';
 use MCLoad;
 use Cwd qw(abs_path);
 
-my $top = abs_path($ENV{TOP_SRCDIR} // "$FindBin::Bin/..");
 my $build = abs_path($ENV{TOP_BUILDDIR} // '.');
 my $END_OF_COMMAND = "\1 end of command";
 my $FIRST_PORT = 11210;
@@ -114,7 +112,7 @@ sub make_folder($name, $is_brief) {
     # What is not a run has a word in front.
     make_program("$folder/bin/mcload", "$ENV{MCLOAD} \"\$@\""
             . ($is_brief ? ' $(case $1 in -*) echo ' . "@BRIEFLY -w 0 ;; esac)" : ''));
-    symlink "$top/scripts", "$folder/scripts" or die "scripts: $!";
+    symlink "$TOP/scripts", "$folder/scripts" or die "scripts: $!";
     return $folder;
 }
 
@@ -174,8 +172,8 @@ sub try_section($document, $section, $start, $is_brief) {
     stop_servers($folder);
 }
 
-for my $document (map { s{^\Q$top/\E}{}r } sort glob "$top/doc/*.md") {
-    my $text = read_file("$top/$document");
+for my $document (map { s{^\Q$TOP/\E}{}r } sort glob "$TOP/doc/*.md") {
+    my $text = read_file("$TOP/$document");
     my ($start, @sections) = sections_of($text);
     my $is_brief = $text =~ /^<!-- runs of mcload are brief -->$/m;
     for my $section (grep { @{$_->{commands}} } @sections) {

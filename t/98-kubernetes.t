@@ -1,14 +1,12 @@
 #!/usr/bin/env perl
 # The example for Kubernetes in doc/operations.md: the server takes its arguments, the probes find
 # what they ask for, and the image's stop signal keeps the items for the next container.
-use FindBin;
 use MCTest ':ours';
 use IO::Socket::INET;
 
-my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
-my ($example) = read_file("$top/doc/operations.md") =~ /^```yaml\n(.*?)^```$/ms;
+my ($example) = read_file("$TOP/doc/operations.md") =~ /^```yaml\n(.*?)^```$/ms;
 my ($list) = $example =~ /^ *args: \[(.*)\]$/m;
-my ($signal) = read_file("$top/scripts/packaging/build-image") =~ /--stop-signal SIG(\w+)/;
+my ($signal) = read_file("$TOP/scripts/packaging/build-image") =~ /--stop-signal SIG(\w+)/;
 my %port = map { /name: (\w+), containerPort: (\d+)/ ? ($1, $2) : () } $example =~ /(name: \w+, containerPort: \d+)/g;
 is_deeply(\%port, {memcache => 11211, admin => 9151}, 'ports of the container');
 like($example, qr/^  ports: \[\{name: memcache, port: 11211\}\]$/m, 'the port of the service');

@@ -1,7 +1,6 @@
 #!/usr/bin/env perl
 # mcqos against a real server, over TCP and a UNIX socket, in each profile: what it shows, sets and
 # refuses, as text and as JSON.
-use FindBin;
 use MCTest ':ours';
 use MCQos;
 use Cwd 'abs_path';
@@ -231,13 +230,12 @@ mcqos_says(0, qr/\A  dump keys\|stats\n      all keys, or all statistics\n\z/, '
 
 # The completion knows every command and option.
 {
-    my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
-    my $completion = read_file("$top/scripts/packaging/completion/mcqos");
+    my $completion = read_file("$TOP/scripts/packaging/completion/mcqos");
     my $help = mcqos('--help')->{out};
     my @words = ($help =~ /^  ([a-z]+)\b/mg, $help =~ /(?:^  |, )(--[a-z-]+)/mg);
     cmp_ok(scalar @words, '>', 20, 'commands and options are found');
     is(join(' ', grep { $completion !~ /(?<![\w-])\Q$_\E(?![\w-])/ } @words), '', 'and all are completed');
-    is(system('bash', '-n', "$top/scripts/packaging/completion/mcqos"), 0, 'bash understands it')
+    is(system('bash', '-n', "$TOP/scripts/packaging/completion/mcqos"), 0, 'bash understands it')
         if system('command -v bash >/dev/null') == 0;
 }
 done_testing();

@@ -1,11 +1,10 @@
 #!/usr/bin/env perl
 # scripts/three-servers: its options, its end, and what is behind nutcracker is what is in the servers.
 # That each gets a part of the items, and the command's output, the recipe in doc/guide.md shows.
-use FindBin;
 use MCTest ':ours';
 use Cwd qw(abs_path);
 
-my $script = abs_path(($ENV{TOP_SRCDIR} // "$FindBin::Bin/..") . '/scripts/three-servers');
+my $script = "$TOP/scripts/three-servers";
 $ENV{MEMCACHED} = join ' ', map { abs_path($_) // $_ } server_binary();
 $ENV{MCLOAD} = abs_path($ENV{MCLOAD} // './loadgen/mcload');
 

@@ -9,8 +9,7 @@ each_profile(sub ($profile) {
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my @pipe;
     pipe($pipe[0], $pipe[1]) or die "pipe: $!";
-    my $child = fork // die "fork: $!";
-    if (!$child) {
+    my $child = in_child(sub {
         my $c = $server->connect;
         my $block = 'z' x 1_000_000;
         put($c, "set huge 0 0 $size\r\n");
@@ -21,9 +20,8 @@ each_profile(sub ($profile) {
         put($c, "\r\n");
         my $ok = read_line($c) eq "SERVER_ERROR object too large for cache\r\n" && roundtrip($c, "get a\r\n",
             "VALUE a 0 1\r\n1\r\nEND\r\n") eq "VALUE a 0 1\r\n1\r\nEND\r\n";
-        require POSIX;
         POSIX::_exit($ok ? 0 : 1);
-    }
+    });
     close $pipe[1];
     sysread $pipe[0], my $half, 5;
     exchange($s, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n", 'served while bytes are dropped');

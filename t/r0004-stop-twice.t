@@ -8,14 +8,13 @@ use MCTest;
 sub stop_in_flood($profile) {
     my $server = serve($profile, '-t', '1', {env => slowed(200)});
     pipe my $out, my $in;
-    my $child = fork // die "fork: $!";
-    if (!$child) {
+    my $child = in_child(sub {
         local $SIG{PIPE} = 'DEFAULT';
         my $c = $server->connect;
         my $batch = "set f 0 0 1 noreply\r\n1\r\n" x 1000;
         syswrite $in, 'r';
         put($c, $batch, 20) while 1;
-    }
+    });
     close $in;
     sysread $out, my $ready, 1;
     $server->stop('TERM', 'a client that goes on sending: exit 0, without delay');

@@ -7,19 +7,18 @@ my $server = serve('1.6', '-t', '4');
 
 # A client of its own that repeats its commands until it is told to end.
 sub spawn_client($commands) {
-    my $pid = fork() // die;
-    return $pid if $pid > 0;
-    local $SIG{ALRM} = sub { POSIX::_exit(1) };
-    alarm 60;
-    my $s = $server->connect;
-    while (1) {
-        put($s, $commands . "mn\r\n");
-        my $line;
-        do { $line = read_line($s) // POSIX::_exit(0) } while $line !~ /^MN/;
-    }
+    return in_child(sub {
+        local $SIG{ALRM} = sub { POSIX::_exit(1) };
+        alarm 60;
+        my $s = $server->connect;
+        while (1) {
+            put($s, $commands . "mn\r\n");
+            my $line;
+            do { $line = read_line($s) // POSIX::_exit(0) } while $line !~ /^MN/;
+        }
+    });
 }
 
-require POSIX;
 my @clients = (spawn_client("set a 0 0 1\r\nx\r\nget a b\r\n" x 50),
     spawn_client("set b 0 0 1\r\nx\r\nget a b\r\n" x 50), spawn_client("stats reset\r\n" x 50));
 

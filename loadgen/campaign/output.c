@@ -25,19 +25,13 @@ fail(const struct output *out, const char *name)
     return false;
 }
 
-static bool
-is_stdout(const char *name)
-{
-    return strcmp(name, "-") == 0;
-}
-
 /* False with a line. What the file held stays until there is something to be written to it. */
 static bool
 open_file(struct output *out, enum output_to what)
 {
     struct stat before;
     const char *name = out->names[what];
-    if (name == NULL || is_stdout(name)) {
+    if (name == NULL || strcmp(name, "-") == 0) {
         out->to[what] = name != NULL ? stdout : out->to[what];
         return true;
     }
@@ -266,8 +260,6 @@ as_saved(const struct result *r, const char *name)
     struct saved_run run = {
         .name = alloc_text(name),
         .is_valid = r->is_valid,
-        .is_open = r->is_open,
-        .seconds = r->elapsed_s,
         .latency = r->all[FROM_INTENDED],
         .censored = result_censored(&r->total),
     };
@@ -313,7 +305,7 @@ static bool
 write_plots(const struct output *out, const struct result *r)
 {
     unsigned count = r->classes_len > 1 ? r->classes_len : 1;
-    struct saved runs = {.count = count, .capacity = count};
+    struct saved runs = {.count = count};
     runs.runs = alloc_zeroed(count, sizeof *runs.runs);
     for (unsigned i = 0; i < count; i++) {
         runs.runs[i] = count > 1 ? as_saved(&r->classes[i], r->classes[i].name)
@@ -360,14 +352,6 @@ write_samples(const struct output *out, const struct result *r)
     }
 }
 
-static double
-seconds_since_epoch(void)
-{
-    struct timespec now;
-    must(clock_gettime(CLOCK_REALTIME, &now) == 0);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* All runs are in one log, each where it began. The wall clock is looked at once. */
 static bool
 write_hlog(struct output *out, const struct result *r)
@@ -376,7 +360,10 @@ write_hlog(struct output *out, const struct result *r)
         out->has_first = true;
         out->first_start = r->series->start;
         double since = (double)(clock_now() - r->series->start) / 1e9;
-        report_hlog_head(seconds_since_epoch() - since, out->to[OUTPUT_HLOG]);
+        struct timespec now;
+        must(clock_gettime(CLOCK_REALTIME, &now) == 0);
+        report_hlog_head((double)now.tv_sec + (double)now.tv_nsec / 1e9 - since,
+                         out->to[OUTPUT_HLOG]);
     }
     double offset_s = (double)(r->series->start - out->first_start) / 1e9;
     uint64_t censored = result_censored(&r->total);

@@ -428,14 +428,6 @@ drain(struct event_loop *l)
 
 /* ---- beginning and end --------------------------------------------------------------- */
 
-static struct source *
-create_source(struct drive *d, struct sender *sender)
-{
-    return d->w->trace_buffer != NULL ? source_replay_create(d, sender)
-           : drive_is_open(d)         ? source_open_create(d, sender)
-                                      : source_closed_create(d, sender);
-}
-
 void
 event_loop_init(struct event_loop *l, const struct drive_conf *conf, struct lset *set,
                 const struct drive_into *into)
@@ -445,7 +437,10 @@ event_loop_init(struct event_loop *l, const struct drive_conf *conf, struct lset
     drive_init(d, conf, set, into);
     sender_init(&l->sender, d);
     reconnect_init(&l->reconnect, d);
-    l->sources = l->source = create_source(d, &l->sender);
+    l->source = d->w->trace_buffer != NULL ? source_replay_create(d, &l->sender)
+                : drive_is_open(d)         ? source_open_create(d, &l->sender)
+                                           : source_closed_create(d, &l->sender);
+    l->sources = l->source;
     if (d->w->conf.defers) {
         l->sources = source_deferred_create(d, &l->sender);
         l->sources->next = l->source;

@@ -140,20 +140,6 @@ choose_keys(struct generator *g, enum mix_verb verb)
 }
 
 /* A mix of one verb, or a share of none or all, takes no random number. */
-static enum mix_verb
-choose_verb(struct generator *g)
-{
-    const struct mix *mix = &g->w->conf.mix;
-    return mix->count == 1 ? mix->rows[0].verb : mix_draw(mix, rng_unit(&g->rng));
-}
-
-static bool
-choose_verified(struct generator *g)
-{
-    double share = g->w->conf.verify;
-    return share > 0 && (share >= 1 || rng_unit(&g->rng) < share);
-}
-
 static void
 draw(struct generator *g)
 {
@@ -161,12 +147,15 @@ draw(struct generator *g)
         g->keys[0] = workload_slide(g->w, choose_key(g), g->drift);
         return;
     }
-    enum mix_verb verb = choose_verb(g);
+    const struct mix *mix = &g->w->conf.mix;
+    double verified = g->w->conf.verify;
+    enum mix_verb verb =
+        mix->count == 1 ? mix->rows[0].verb : mix_draw(mix, rng_unit(&g->rng));
     g->drawn.op = (struct request_op){
         .verb = request_of_mix[verb].verb,
         .then = request_of_mix[verb].then,
         .keys = choose_keys(g, verb),
-        .is_verified = choose_verified(g),
+        .is_verified = verified > 0 && (verified >= 1 || rng_unit(&g->rng) < verified),
     };
 }
 

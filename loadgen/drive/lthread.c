@@ -22,14 +22,6 @@ take_place(struct lthread *t)
     return NULL;
 }
 
-/* When it sleeps until a time, it is woken at that time: by default the kernel may take 50 us
- * more. Timers of its own are exact anyway, those of io_uring's waits are not. */
-static void
-take_care(void)
-{
-    must(prctl(PR_SET_TIMERSLACK, 1UL) == 0);
-}
-
 /* After loading, so that a server on the same CPUs is not kept from it. */
 static const char *
 take_priority(struct lthread *t)
@@ -75,7 +67,9 @@ static const char *
 prepare(struct lthread *t, struct lset *set)
 {
     const char *failed = take_place(t);
-    take_care();
+    /* When it sleeps until a time, it is woken at that time: by default the kernel may take
+     * 50 us more. Timers of its own are exact anyway, those of io_uring's waits are not. */
+    must(prctl(PR_SET_TIMERSLACK, 1UL) == 0);
     failed =
         failed != NULL ? failed : lset_open(set, &t->conf.set, t->err, sizeof t->err);
     if (failed != NULL) {

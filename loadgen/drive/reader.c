@@ -126,15 +126,6 @@ put_key(const struct reader *r, const struct trace_record *record,
     return true;
 }
 
-static void
-put_route(const struct reader *r, const struct trace_record *record,
-          struct trace_buffer_slot *page)
-{
-    bool by_client = r->conf.order == READER_BY_CLIENT && record->client != 0;
-    uint64_t route = by_client ? rng_mix(record->client, 0, 2) : page->hash;
-    page->route = (uint32_t)(route >> 32);
-}
-
 static bool
 is_in_slice(const struct reader *r, const struct trace_buffer_slot *page)
 {
@@ -219,7 +210,9 @@ static bool
 hand_over(struct reader *r, const struct trace_record *record,
           struct trace_buffer_slot *made)
 {
-    put_route(r, record, made);
+    bool by_client = r->conf.order == READER_BY_CLIENT && record->client != 0;
+    uint64_t route = by_client ? rng_mix(record->client, 0, 2) : made->hash;
+    made->route = (uint32_t)(route >> 32);
     if (!is_in_slice(r, made)) {
         return pass_over(r, record);
     }
@@ -341,12 +334,6 @@ reader_main(void *arg)
 
 /* ---- opening, starting, stopping ------------------------------------------------------- */
 
-static bool
-are_none(const struct trace_notes *n)
-{
-    return n->records == 0 && n->bad == 0 && n->unknown[0].count == 0;
-}
-
 /* What is wrong with it as a whole; what is wrong with single lines, a run says. NULL: nothing. */
 static const char *
 look_at_trace(const struct trace_conf *conf, bool needs_times, char err[TRACE_ERR_MAX])
@@ -357,9 +344,11 @@ look_at_trace(const struct trace_conf *conf, bool needs_times, char err[TRACE_ER
     if (wrong != NULL) {
         return wrong;
     }
+    const struct trace_notes *n = trace_notes(trace);
     if (needs_times && !trace_has_times(trace)) {
         what = "it has no times (--trace-time=rate)";
-    } else if (trace_next(trace, &record) == TRACE_END && are_none(trace_notes(trace))) {
+    } else if (trace_next(trace, &record) == TRACE_END && n->records == 0 &&
+               n->bad == 0 && n->unknown[0].count == 0) {
         what = "there is no request in it";
     }
     trace_close(&trace);

@@ -223,19 +223,13 @@ static const struct source_ops ops = {
     .destroy = destroy,
 };
 
-static unsigned
-capacity_of(const struct drive *d)
-{
-    /* Of a trace, pages that are held cannot be read ahead into. */
-    unsigned pages =
-        d->w->trace_buffer != NULL ? d->w->trace_buffer->count / 2 : SOURCE_DEFERRED_MAX;
-    return pages < SOURCE_DEFERRED_MAX ? pages : SOURCE_DEFERRED_MAX;
-}
-
 struct source *
 source_deferred_create(struct drive *d, struct sender *sender)
 {
-    unsigned n = capacity_of(d);
+    /* Of a trace, pages that are held cannot be read ahead into. */
+    unsigned n =
+        d->w->trace_buffer != NULL ? d->w->trace_buffer->count / 2 : SOURCE_DEFERRED_MAX;
+    n = n < SOURCE_DEFERRED_MAX ? n : SOURCE_DEFERRED_MAX;
     struct deferred *f = alloc_zeroed(1, sizeof *f);
     f->base = (struct source){.ops = &ops, .d = d, .sender = sender};
     f->entries = alloc_zeroed(n, sizeof *f->entries);

@@ -24,17 +24,6 @@ check_limits_init(struct check_limits *l)
     }
 }
 
-static unsigned
-find(const char *name, size_t len)
-{
-    unsigned i = 0;
-    while (i < CHECKS && (strlen(check_kinds[i].name) != len ||
-                          memcmp(check_kinds[i].name, name, len) != 0)) {
-        i++;
-    }
-    return i;
-}
-
 /* A limit that no run misses, or every one, is a slip. NULL, or a sentence. */
 static const char *
 misfit(unsigned check, double limit, bool is_percent)
@@ -54,12 +43,14 @@ parse_one(void *limits, const char *text, size_t len)
 {
     struct check_limits *l = limits;
     const char *colon = memchr(text, ':', len);
-    unsigned check = colon != NULL ? find(text, (size_t)(colon - text)) : CHECKS;
+    size_t name = colon != NULL ? (size_t)(colon - text) : 0;
+    const struct check_kind *kind = part_row(PART_ROWS(check_kinds), text, name);
     double limit;
-    if (check == CHECKS) {
+    if (kind == NULL) {
         return "a check is NAME:LIMIT or NAME:off, with a name as in the JSON";
     }
-    if (check_kinds[check].sense >= CHECK_IS_FIXED_MOST) {
+    unsigned check = (unsigned)(kind - check_kinds);
+    if (kind->sense >= CHECK_IS_FIXED_MOST) {
         return "a run that fails this check is worth nothing: it cannot be changed";
     }
     const char *value = colon + 1;

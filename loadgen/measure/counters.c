@@ -110,6 +110,9 @@ counters_done(const struct counters *t)
     return ctr_get(&t->done[COUNTERS_READ]) + ctr_get(&t->done[COUNTERS_UPDATE]);
 }
 
+const char *const counters_from_names[FROM_COUNT] = {
+    [FROM_INTENDED] = "intended", [FROM_ISSUE] = "issue"};
+
 const char *const counters_error_names[COUNTERS_ERRORS] = {
     [COUNTERS_ERROR] = "error",
     [COUNTERS_CLIENT_ERROR] = "client_error",

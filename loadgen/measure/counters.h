@@ -133,3 +133,4 @@ uint64_t counters_error_sum(const struct counters *t);
 /* Requests answered in the window. */
 uint64_t counters_done(const struct counters *t);
 extern const char *const counters_error_names[COUNTERS_ERRORS];
+extern const char *const counters_from_names[FROM_COUNT];

@@ -5,8 +5,6 @@
 
 #include "base/alloc.h"
 
-#define ROWS_FIRST 64
-
 /* All its sums by number: the pieces, then the others; NULL behind the last. */
 static struct series_sum *
 sum_at(struct series *s, unsigned i)
@@ -138,10 +136,7 @@ add_piece(struct series *s)
 static struct series_row *
 next_row(struct series *s)
 {
-    if (s->rows_len == s->rows_cap) {
-        s->rows_cap = s->rows_cap == 0 ? ROWS_FIRST : s->rows_cap * 2;
-        s->rows = alloc_more(s->rows, s->rows_cap, sizeof *s->rows);
-    }
+    s->rows = alloc_grown(s->rows, s->rows_len, sizeof *s->rows);
     return &s->rows[s->rows_len++];
 }
 
@@ -297,7 +292,6 @@ series_values(const struct series *s, enum series_what what, double *values)
         const struct {
             double sum, of;
         } parts[SERIES_WHATS] = {
-            [SERIES_RATE] = {(double)p->requests, (double)(p->to - p->from) / 1e9},
             [SERIES_LATENCY] = {hist_sum(p->latency), (double)hist_count(p->latency)},
             [SERIES_HIT_RATIO] = {(double)p->hits, (double)p->keys},
         };

@@ -42,7 +42,7 @@ struct series {
     unsigned count;
     unsigned looks, looks_each; /* taken of the piece in the making, and needed */
     struct series_row *rows;
-    unsigned rows_len, rows_cap;
+    unsigned rows_len;
 };
 
 /* It is large: made before the time of the run is fixed. `keeps_latencies`: rows have all of
@@ -71,7 +71,6 @@ void series_append_rows(struct series *s, struct series *next);
 struct ci series_ci(const struct series *s, double q);
 
 enum series_what {
-    SERIES_RATE,      /* requests a second */
     SERIES_LATENCY,   /* mean, ns */
     SERIES_HIT_RATIO, /* of keys asked for */
     SERIES_WHATS,

@@ -7,7 +7,6 @@
 #include "base/num.h"
 #include "base/part.h"
 
-#define SAMPLES_FIRST 64
 #define REPLY_END "END\r\n"
 #define STAT "STAT "
 #define TOLD_VERSION "VERSION "
@@ -47,10 +46,7 @@ void
 server_stats_add(struct server_stats *s, const struct server_sample *sample)
 {
     must(sample->server < s->servers);
-    if (s->len == s->cap) {
-        s->cap = s->cap == 0 ? SAMPLES_FIRST : s->cap * 2;
-        s->samples = alloc_more(s->samples, s->cap, sizeof *s->samples);
-    }
+    s->samples = alloc_grown(s->samples, s->len, sizeof *s->samples);
     s->samples[s->len++] = *sample;
 }
 

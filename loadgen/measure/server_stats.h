@@ -51,7 +51,7 @@ struct server_stats {
     double end_s; /* of the window, from its start */
     struct server_evictions evictions;
     struct server_sample *samples; /* those of each server in their order */
-    size_t len, cap;
+    size_t len;
 };
 
 must_check struct server_stats *server_stats_create(unsigned servers);

@@ -8,6 +8,8 @@
  */
 #include "loadgen/options/group.h"
 
+#include "base/part.h"
+
 struct antagonist {
     const char *name;
     int64_t connections, depth, getcount;
@@ -26,13 +28,9 @@ static const char *
 call_antagonist(void *conf, const char *text)
 {
     struct lclass *c = conf;
-    for (size_t i = 0; i < sizeof antagonists / sizeof antagonists[0]; i++) {
-        if (strcmp(antagonists[i].name, text) == 0) {
-            c->antagonist = &antagonists[i];
-            return NULL;
-        }
-    }
-    return "the antagonists are flood, multiget, large and sets";
+    c->antagonist = part_row(PART_ROWS(antagonists), text, strlen(text));
+    return c->antagonist != NULL ? NULL
+                                 : "the antagonists are flood, multiget, large and sets";
 }
 
 void

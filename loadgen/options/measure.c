@@ -16,11 +16,6 @@
 #define UNTIL_TIME_MAX_S 300
 #define INTERVAL_MIN_S 0.01
 
-static const char *const froms[] = {
-    [FROM_INTENDED] = "intended",
-    [FROM_ISSUE] = "issue",
-};
-
 static const char *
 call_time(void *conf, const char *text)
 {
@@ -126,7 +121,7 @@ static const struct opt rows[] = {
      .arg = "SECONDS",
      .help = "query the servers' stats at this interval, for the report"},
     {.name = "latency-from", SCOPE(SHARED), KIND(CHOICE), OF_RUN(from),
-     OPT_CHOICES(froms), .arg = "intended|issue",
+     OPT_CHOICES(counters_from_names), .arg = "intended|issue",
      .error = "latency is taken from intended or issue",
      .help = "what latencies are measured from (intended)"},
     {.name = "check", SCOPE(LEADER), PARSE(check_limits_parse), OF_RUN(limits),

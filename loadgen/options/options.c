@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 
+#include "base/part.h"
 #include "loadgen/options/group.h"
 
 #define ROWS_MAX 256
@@ -263,12 +264,9 @@ options_replay(const struct options *o)
 int
 options_class_named(const struct options *o, const char *name)
 {
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        if (strcmp(o->classes[i].name, name) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
+    const struct lclass *c =
+        part_row(o->classes, o->classes_len, sizeof *c, name, strlen(name));
+    return c != NULL ? (int)(c - o->classes) : -1;
 }
 
 bool

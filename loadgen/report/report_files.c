@@ -109,14 +109,6 @@ print_line(uint64_t value, uint64_t below, uint64_t all, FILE *out)
     }
 }
 
-/* The next share at which there is a line: so many steps to each half of what is left. */
-static double
-next_step(double share)
-{
-    double halves = floor(log2(1 / (1 - share))) + 1;
-    return share + 1 / (STEPS_EACH_HALF * exp2(halves));
-}
-
 void
 report_hgrm(const struct result *r, enum counters_from from, FILE *out)
 {
@@ -133,7 +125,9 @@ report_hgrm(const struct result *r, enum counters_from from, FILE *out)
         if (below < all && (double)below / (double)all >= step) {
             print_line(value, below, all, out);
             while (step <= (double)below / (double)all) {
-                step = next_step(step);
+                /* So many steps to each half of what is left. */
+                double halves = floor(log2(1 / (1 - step))) + 1;
+                step += 1 / (STEPS_EACH_HALF * exp2(halves));
             }
         } else if (below == hist_count(h)) {
             print_line(value, below, all, out);

@@ -87,15 +87,14 @@ write_hist(struct json *j, const char *key, const struct hist *h,
 static void
 write_latencies(struct json *j, const struct result *r)
 {
-    static const char *const from_names[] = {
-        [FROM_INTENDED] = "intended", [FROM_ISSUE] = "issue"};
     static const char *const verb_names[] = {
         [COUNTERS_READ] = "read", [COUNTERS_UPDATE] = "update"};
     const struct counters *t = &r->total;
     uint64_t censored = result_censored(t);
     json_open(j, "latency", '{');
     for (unsigned from = 0; from < FROM_COUNT; from++) {
-        write_hist(j, from_names[from], r->all[from], t->waits, censored, r, from);
+        write_hist(j, counters_from_names[from], r->all[from], t->waits, censored, r,
+                   from);
     }
     json_close(j, '}');
     /* Answered requests only: those without answer belong to no verb. */
@@ -103,8 +102,8 @@ write_latencies(struct json *j, const struct result *r)
     for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
         json_open(j, verb_names[verb], '{');
         for (unsigned from = 0; from < FROM_COUNT; from++) {
-            write_hist(j, from_names[from], t->latency[from][verb], t->waits, 0, NULL,
-                       from);
+            write_hist(j, counters_from_names[from], t->latency[from][verb], t->waits, 0,
+                       NULL, from);
         }
         json_close(j, '}');
     }

@@ -67,7 +67,6 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
     const json_t *totals = json_object_get(of, "totals");
     const json_t *latency = json_object_get(json_object_get(of, "latency"), "intended");
     const json_t *load = json_object_get(of, "load");
-    const char *mode = json_string_value(json_object_get(load, "mode"));
     if (class != NULL && of == NULL) {
         return "it has no such class";
     }
@@ -76,8 +75,6 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
     }
     tree_workload(of, &run->load);
     run->is_valid = json_is_true(json_object_get(of, "valid"));
-    run->is_open = mode != NULL && strcmp(mode, "open") == 0;
-    run->seconds = tree_number(totals, "seconds");
     run->asked_qps = tree_number(load, "qps");
     run->achieved_qps = tree_number(totals, "qps");
     run->censored = tree_count(latency, "censored");
@@ -95,10 +92,7 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
 static struct saved_run *
 add_run(struct saved *s, const char *path)
 {
-    if (s->count == s->capacity) {
-        s->capacity = s->capacity == 0 ? 8 : s->capacity * 2;
-        s->runs = alloc_more(s->runs, s->capacity, sizeof *s->runs);
-    }
+    s->runs = alloc_grown(s->runs, s->count, sizeof *s->runs);
     struct saved_run *run = &s->runs[s->count++];
     *run = (struct saved_run){.name = name_of(path)};
     return run;

@@ -47,11 +47,11 @@ struct saved_row {
 
 struct saved_run {
     char *name; /* of the file, without folders and ending */
-    bool is_valid, is_open;
+    bool is_valid;
     struct saved_load load;
-    double seconds, asked_qps, achieved_qps; /* asked 0: a closed loop */
-    struct hist *latency; /* from the intended start, of those answered */
-    uint64_t censored;    /* never answered: slower than all of them */
+    double asked_qps, achieved_qps; /* asked 0: a closed loop */
+    struct hist *latency;           /* from the intended start, of those answered */
+    uint64_t censored;              /* never answered: slower than all of them */
     struct saved_point at[SAVED_AT];
     struct saved_row *rows;
     unsigned rows_len;
@@ -60,7 +60,7 @@ struct saved_run {
 struct saved {
     char *name; /* of the group, NULL: none */
     struct saved_run *runs;
-    unsigned count, capacity;
+    unsigned count;
     bool is_scan; /* a file has runs that were asked for different rates */
 };
 

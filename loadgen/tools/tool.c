@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/opt.h"
+#include "base/part.h"
 #include "loadgen/tools/compare.h"
 #include "loadgen/tools/convert.h"
 #include "loadgen/tools/plot.h"
@@ -202,7 +203,7 @@ run_convert(const struct tool *t)
 
 #define ROWS(table) (table), sizeof(table) / sizeof(table)[0]
 
-static const struct {
+static const struct kind {
     const char *name, *what;
     unsigned files_min, files_max;
     const char *needs; /* the sentence for less or more of them */
@@ -221,48 +222,35 @@ static const struct {
     {"merge", "merge [options] A.json B.json ...", 1, FILES_MAX,
      "merge needs results (JSON files)", ROWS(merge_rows), NULL, run_merge},
 };
-#define TOOLS (sizeof tools / sizeof tools[0])
 
 bool
 tool_is(const char *name)
 {
-    for (size_t i = 0; i < TOOLS; i++) {
-        if (strcmp(name, tools[i].name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return part_row(PART_ROWS(tools), name, strlen(name)) != NULL;
 }
 
 enum tool_status
 tool_run(int argc, char **argv, FILE *out, FILE *err)
 {
     struct tool t = {.out = out, .err = err, .kind = PLOT_KINDS, .at = SAVED_P99};
-    for (size_t i = 0; i < TOOLS; i++) {
-        if (strcmp(argv[0], tools[i].name) != 0) {
-            continue;
-        }
-        struct opt_table table = {.rows = tools[i].rows,
-                                  .count = tools[i].rows_len,
-                                  .program = "mcload",
-                                  .operand = take_file};
-        int status = 0;
-        if (opt_parse(&table, &t, argc, argv, err, &status) != OPT_DONE) {
-            return TOOL_USAGE;
-        }
-        if (t.wants_help) {
-            fprintf(out, "usage: mcload %s\n\n", tools[i].what);
-            opt_help(&table, out);
-            return TOOL_DONE;
-        }
-        if (t.files_len < tools[i].files_min || t.files_len > tools[i].files_max) {
-            return fail(&t, TOOL_USAGE, tools[i].needs);
-        }
-        if (saved_reader == NULL && tools[i].run != run_convert) {
-            return fail(&t, TOOL_UNREADABLE,
-                        "results cannot be read: built without jansson");
-        }
-        return tools[i].use != NULL ? with_groups(&t, tools[i].use) : tools[i].run(&t);
+    const struct kind *k = part_row(PART_ROWS(tools), argv[0], strlen(argv[0]));
+    must(k != NULL);
+    struct opt_table table = {
+        .rows = k->rows, .count = k->rows_len, .program = "mcload", .operand = take_file};
+    int status = 0;
+    if (opt_parse(&table, &t, argc, argv, err, &status) != OPT_DONE) {
+        return TOOL_USAGE;
     }
-    unreachable();
+    if (t.wants_help) {
+        fprintf(out, "usage: mcload %s\n\n", k->what);
+        opt_help(&table, out);
+        return TOOL_DONE;
+    }
+    if (t.files_len < k->files_min || t.files_len > k->files_max) {
+        return fail(&t, TOOL_USAGE, k->needs);
+    }
+    if (saved_reader == NULL && k->run != run_convert) {
+        return fail(&t, TOOL_UNREADABLE, "results cannot be read: built without jansson");
+    }
+    return k->use != NULL ? with_groups(&t, k->use) : k->run(&t);
 }

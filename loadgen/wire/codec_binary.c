@@ -219,15 +219,6 @@ parse_header(struct codec_parser *p, const struct codec_expect *expect, const ch
     return skip_and_tell(p, codec_done_kind(expect->verb), false);
 }
 
-/* The fixed length of what the state reads. */
-static size_t
-block_bytes(const struct codec_parser *p)
-{
-    return p->state == STATE_HEADER ? BINARY_HEADER_BYTES
-           : p->state == STATE_HEAD ? (size_t)p->extras_len + p->key_len
-                                    : NUMBER_BYTES;
-}
-
 static enum client_kind
 parse_block(struct codec_parser *p, const struct codec_expect *expect,
             struct client_text block, struct client_reply *reply)
@@ -280,8 +271,11 @@ step(struct codec_parser *p, const struct codec_expect *expect, const char *buf,
             (unsigned char)buf[*taken] != BINARY_REPLY_MAGIC) {
             return CLIENT_DESYNC;
         }
-        kind = codec_kind_of(
-            client_take_block(&p->text.in, block_bytes(p), buf, len, taken, &block));
+        size_t fixed = p->state == STATE_HEADER ? BINARY_HEADER_BYTES
+                       : p->state == STATE_HEAD ? (size_t)p->extras_len + p->key_len
+                                                : NUMBER_BYTES;
+        kind =
+            codec_kind_of(client_take_block(&p->text.in, fixed, buf, len, taken, &block));
         return kind == CODEC_ON ? parse_block(p, expect, block, reply) : kind;
     }
 }

@@ -28,10 +28,11 @@ struct waiter {
 };
 
 static const char *
-start(struct waiter *w, unsigned conns)
+epoll_open(struct lset *s)
 {
-    w->more = alloc_zeroed(conns, sizeof(struct lconn *));
-    w->more_before = alloc_zeroed(conns, sizeof(struct lconn *));
+    struct waiter *w = s->waiter = alloc_zeroed(1, sizeof *w);
+    w->more = alloc_zeroed(s->room, sizeof(struct lconn *));
+    w->more_before = alloc_zeroed(s->room, sizeof(struct lconn *));
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     w->timer_fd = timer_open();
     /* Edge-triggered: setting the timer anew clears it, so it is never read. */
@@ -41,14 +42,6 @@ start(struct waiter *w, unsigned conns)
         return strerror(errno);
     }
     return NULL;
-}
-
-static const char *
-epoll_open(struct lset *s)
-{
-    s->waiter = alloc_zeroed(1, sizeof *s->waiter);
-    s->waiter->epoll_fd = s->waiter->timer_fd = -1;
-    return start(s->waiter, s->room);
 }
 
 static void

@@ -68,15 +68,16 @@ tag_of(const struct lset *s, const struct lconn *c, enum kind kind)
 /* ---- setting up -------------------------------------------------------------------- */
 
 static const char *
-start(struct waiter *w, unsigned conns)
+uring_open(struct lset *s)
 {
+    struct waiter *w = s->waiter = alloc_zeroed(1, sizeof *w);
     struct io_uring_params params = {
         .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
                  IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_CQSIZE,
         .cq_entries = COMPLETIONS,
     };
     size_t ring_bytes = BUFFERS * sizeof(struct io_uring_buf);
-    w->watched = alloc_zeroed(conns, sizeof *w->watched);
+    w->watched = alloc_zeroed(s->room, sizeof *w->watched);
     w->buffers = alloc_bytes((size_t)BUFFERS * BUFFER_BYTES);
     /* The kernel wants it at the begin of a page; ring_bytes are a whole one. */
     w->free_buffers = alloc_checked(aligned_alloc(4096, ring_bytes));
@@ -102,13 +103,6 @@ start(struct waiter *w, unsigned conns)
     }
     io_uring_buf_ring_advance(w->free_buffers, BUFFERS);
     return NULL;
-}
-
-static const char *
-uring_open(struct lset *s)
-{
-    s->waiter = alloc_zeroed(1, sizeof *s->waiter);
-    return start(s->waiter, s->room);
 }
 
 static void

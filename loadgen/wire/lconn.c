@@ -375,14 +375,6 @@ lconn_retransmit(struct lconn *c, const struct workload *w, const struct lconn_t
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-/* Whether a reply can come: something was asked. An error may come before all of the request
- * has gone. */
-static bool
-can_hear(const struct lconn *c)
-{
-    return c->count > 0 && c->ops[c->head].begin < bytes_sent(c);
-}
-
 /* What a connection begins with is no request of a user: its right answer is no
  * outcome. */
 static void
@@ -391,7 +383,8 @@ parse_bytes(struct lconn *c, const struct workload *w, const char *buf, size_t l
 {
     size_t taken = 0;
     do {
-        if (!can_hear(c)) {
+        /* Nothing was asked. An error may come before all of the request has gone. */
+        if (c->count == 0 || c->ops[c->head].begin >= bytes_sent(c)) {
             done->outcome = taken < len ? REPLY_BROKEN : REPLY_MORE;
             break;
         }

@@ -12,20 +12,6 @@
 
 #include "loadgen/wire/ltls.h"
 
-/* The C library's send and recv are points of cancellation, for which each takes two locked
- * instructions; no thread here is ever cancelled. */
-static ssize_t
-send_now(int fd, const char *bytes, size_t len)
-{
-    return syscall(SYS_sendto, fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
-}
-
-static ssize_t
-receive_now(int fd, char *to, size_t room)
-{
-    return syscall(SYS_recvfrom, fd, to, room, MSG_DONTWAIT, NULL, NULL);
-}
-
 static enum link_io
 open_failed(struct link *l, const char **why)
 {
@@ -138,6 +124,8 @@ link_close(struct link *l)
     *l = (struct link){.fd = -1};
 }
 
+/* The C library's send and recv are points of cancellation, for which each takes two locked
+ * instructions; no thread here is ever cancelled. */
 enum link_io
 link_send(struct link *l, const char *bytes, size_t len, size_t *sent)
 {
@@ -147,7 +135,7 @@ link_send(struct link *l, const char *bytes, size_t len, size_t *sent)
     }
     ssize_t n;
     do {
-        n = send_now(l->fd, bytes, len);
+        n = syscall(SYS_sendto, l->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
     } while (n < 0 && errno == EINTR);
     if (n < 0) {
         l->wants_write = errno == EAGAIN;
@@ -167,7 +155,7 @@ link_receive(struct link *l, char *to, size_t room, size_t *len, bool *has_more)
     }
     ssize_t n;
     do {
-        n = receive_now(l->fd, to, room);
+        n = syscall(SYS_recvfrom, l->fd, to, room, MSG_DONTWAIT, NULL, NULL);
     } while (n < 0 && errno == EINTR);
     if (n > 0 || (n == 0 && l->is_datagram)) {
         *len = (size_t)n;

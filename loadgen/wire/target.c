@@ -26,13 +26,6 @@ const char *const transport_names[TRANSPORTS] = {
 };
 
 static bool
-transport_find(const char *name, enum transport *found)
-{
-    *found = (enum transport)part_find(transport_names, TRANSPORTS, name, strlen(name));
-    return *found < TRANSPORTS;
-}
-
-static bool
 resolve_unix(struct target *t, const char *path, char *err, size_t err_len)
 {
     struct sockaddr_un *un = (struct sockaddr_un *)&t->addr;
@@ -134,7 +127,9 @@ split_transport(const char **text, enum transport *transport)
         memcpy(name, *text, (size_t)(mark - *text));
     }
     *text = mark + strlen("://");
-    return transport_find(name, transport);
+    *transport =
+        (enum transport)part_find(transport_names, TRANSPORTS, name, strlen(name));
+    return *transport < TRANSPORTS;
 }
 
 /* A protocol may have been meant. */

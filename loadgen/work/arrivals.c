@@ -148,21 +148,17 @@ arrivals_fini(struct arrivals *a)
     a->sources = NULL;
 }
 
-/* Where the schedule has come as far as its mean rate would have come at this time. */
-static double
-bend(struct arrivals *a, double at_ns)
-{
-    const struct schedule *s = a->conf.schedule;
-    double per_ns = 1 / (double)NSEC_PER_SEC;
-    return schedule_time(s, &a->cursor, at_ns * per_ns * s->mean) * (double)NSEC_PER_SEC;
-}
-
 nsec_t
 arrivals_next(struct arrivals *a)
 {
     /* Times are kept as fractions: rounding every gap would shift the rate. */
     double at_ns = a->sources[0].at_ns;
-    at_ns = a->conf.schedule != NULL ? bend(a, at_ns) : at_ns;
+    const struct schedule *s = a->conf.schedule;
+    if (s != NULL) {
+        /* Bent to where the schedule has come as far as its mean rate would have come. */
+        double mean_ns = at_ns * (1 / (double)NSEC_PER_SEC) * s->mean;
+        at_ns = schedule_time(s, &a->cursor, mean_ns) * (double)NSEC_PER_SEC;
+    }
     nsec_t next = a->conf.start + (nsec_t)fmin(at_ns, NEVER_NS);
     for (unsigned i = 0; i < a->conf.every; i++) {
         advance(a);

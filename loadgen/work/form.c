@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define ABOVE_0 DBL_TRUE_MIN
 #define BELOW_1 (1 - DBL_EPSILON / 2)
@@ -78,13 +79,10 @@ form_parse(const struct form_table *t, void *into, const char *text, size_t len)
 {
     const char *colon = memchr(text, ':', len);
     size_t name = colon != NULL ? (size_t)(colon - text) : len;
-    for (size_t i = 0; i < t->count; i++) {
-        if (strlen(t->rows[i].name) == name && memcmp(t->rows[i].name, text, name) == 0) {
-            return parse_args(t, &t->rows[i], into, colon != NULL ? colon + 1 : NULL,
-                              text + len);
-        }
-    }
-    return t->unknown;
+    const struct form *f = part_row(t->rows, t->count, sizeof *f, text, name);
+    return f == NULL
+               ? t->unknown
+               : parse_args(t, f, into, colon != NULL ? colon + 1 : NULL, text + len);
 }
 
 bool

@@ -82,7 +82,7 @@ bool form_take(const char **text, size_t *len, const char *prefix);
 
 /* One or two in each line, separated by blanks, a comma or a tab; what follows a '#' and empty
  * lines do not count. Start-up thread. */
-#define NUMFILE_ROWS_MAX 100000000 /* a bound on the memory that a file can take */
+#define NUMFILE_ROWS_MAX (1 << 27) /* a bound on the memory that a file can take */
 
 struct numfile {
     size_t rows;

@@ -7,6 +7,7 @@
 #include <ctype.h>
 
 #include "base/opt_name.h"
+#include "base/part.h"
 
 #define BLANKS " \t\r"
 #define ENDS "\n;"
@@ -37,20 +38,9 @@ static const char *const names[] = {
 static_assert(sizeof names / sizeof names[0] == MODEL_FIELDS, "one name each");
 
 const struct model *
-model_at(unsigned i)
-{
-    return i < MODELS ? &models[i] : NULL;
-}
-
-const struct model *
 model_find(const char *name)
 {
-    for (unsigned i = 0; i < MODELS; i++) {
-        if (strcmp(models[i].name, name) == 0) {
-            return &models[i];
-        }
-    }
-    return NULL;
+    return part_row(PART_ROWS(models), name, strlen(name));
 }
 
 static char

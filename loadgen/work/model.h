@@ -50,8 +50,6 @@ struct model {
 const struct model *model_find(const char *name);
 /* What may have been meant: '-', '_' and ':' are alike, and so is the case. NULL: nothing. */
 const struct model *model_like(const char *name);
-/* Number i of all, NULL after the last. */
-const struct model *model_at(unsigned i);
 /* All of them with what they stand for, as options. */
 void model_help(FILE *out);
 

@@ -11,7 +11,6 @@
 #define ERR_MAX 512
 #define COLUMNS_MAX 2
 #define LINE_MAX_BYTES 4096 /* comments too */
-#define ROWS_FIRST 1024
 #define BETWEEN " \t,\r\n"
 
 static char err[ERR_MAX];
@@ -45,19 +44,16 @@ split_line(char *line, double numbers[COLUMNS_MAX])
 }
 
 static const char *
-add_row(struct numfile *f, size_t *room, const double *numbers, unsigned columns)
+add_row(struct numfile *f, const double *numbers, unsigned columns)
 {
     if (f->rows > 0 && columns != f->columns) {
         return "not as many numbers as in the lines before";
     }
     f->columns = columns;
-    if (f->rows == *room) {
-        if (f->rows >= NUMFILE_ROWS_MAX) {
-            return "too many numbers for the memory";
-        }
-        *room = *room == 0 ? ROWS_FIRST : *room * 2;
-        f->values = alloc_more(f->values, *room, columns * sizeof *f->values);
+    if (f->rows >= NUMFILE_ROWS_MAX) {
+        return "too many numbers for the memory";
     }
+    f->values = alloc_grown(f->values, f->rows, columns * sizeof *f->values);
     memcpy(f->values + f->rows++ * columns, numbers, columns * sizeof *numbers);
     return NULL;
 }
@@ -66,7 +62,7 @@ static const char *
 read_lines(struct numfile *f, FILE *in, const char *path)
 {
     char line[LINE_MAX_BYTES];
-    size_t number = 0, room = 0;
+    size_t number = 0;
     const char *wrong = NULL;
     while (wrong == NULL && fgets(line, sizeof line, in) != NULL) {
         double numbers[COLUMNS_MAX];
@@ -78,7 +74,7 @@ read_lines(struct numfile *f, FILE *in, const char *path)
         } else if (columns > COLUMNS_MAX) {
             wrong = "one or two numbers expected";
         } else if (columns > 0) {
-            wrong = add_row(f, &room, numbers, columns);
+            wrong = add_row(f, numbers, columns);
         }
     }
     if (wrong != NULL) {

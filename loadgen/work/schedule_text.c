@@ -12,6 +12,7 @@
 
 #define SINE_LINES 720
 #define HOURS 24
+#define STEPS_PERIODIC 1
 
 static void
 alloc_points(struct schedule *s, unsigned count, bool is_periodic)
@@ -68,12 +69,14 @@ make_ramp(void *into, const struct form_args *a)
     return NULL;
 }
 
-/* Steps from one rate towards another, of the size that argument `at` says, each for this long;
- * or for this long in all up and down again, the top and the bottom once each. */
+/* Steps from one rate towards another, each for the time that is told; or up and down again, the top and
+ * the bottom once each, in that time. */
 static const char *
-add_steps(struct schedule *s, const struct form_args *a, unsigned at, double time_s,
-          bool is_periodic)
+make_steps(void *s, const struct form_args *a)
 {
+    bool is_periodic = a->form->kind == STEPS_PERIODIC;
+    unsigned at = is_periodic ? 3 : 2;
+    double time_s = a->value[is_periodic ? 2 : 3];
     double low = a->value[0], up = a->value[at], at_s = 0;
     double n = up > 0 ? floor(fabs(a->value[1] - low) / up * (1 + 1e-9)) : 0;
     bool is_share;
@@ -91,18 +94,6 @@ add_steps(struct schedule *s, const struct form_args *a, unsigned at, double tim
                          is_periodic ? time_s / levels : time_s);
     }
     return NULL;
-}
-
-static const char *
-make_steps(void *into, const struct form_args *a)
-{
-    return add_steps(into, a, 2, a->value[3], false);
-}
-
-static const char *
-make_qtriangle(void *into, const struct form_args *a)
-{
-    return add_steps(into, a, 3, a->value[2], true);
 }
 
 static const char *
@@ -214,7 +205,8 @@ static const struct form forms[] = {
      "square takes LOW:HIGH:PERIOD:DUTY, a duty between 0 and 1"},
     {"triangle", 3, {FORM_RATE, FORM_RATE, FORM_TIME}, make_wave, 2,
      "triangle takes LOW:HIGH:PERIOD"},
-    {"qtriangle", 4, {FORM_RATE, FORM_RATE, FORM_TIME, FORM_RATE}, make_qtriangle, 0,
+    {"qtriangle", 4, {FORM_RATE, FORM_RATE, FORM_TIME, FORM_RATE}, make_steps,
+     STEPS_PERIODIC,
      "qtriangle takes LOW:HIGH:PERIOD:STEP, a step above 0"},
     {"sine", 3, {FORM_RATE, FORM_RATE, FORM_TIME}, make_wave, SINE_LINES,
      "sine takes LOW:HIGH:PERIOD"},

@@ -33,26 +33,21 @@ trace_format_parse(void *trace_conf, const char *text)
 {
     const char *columns = part_after(text, "csv:");
     struct trace_conf *conf = trace_conf;
-    static const struct {
-        const char *name;
-        enum trace_format format;
-    } names[] = {
-        {"auto", TRACE_AUTO},
-        {"twitter", TRACE_TWITTER},
-        {"cachelib", TRACE_CACHELIB},
-        {"binary", TRACE_BINARY},
+    static const char *const names[] = {
+        [TRACE_AUTO] = "auto",
+        [TRACE_TWITTER] = "twitter",
+        [TRACE_CACHELIB] = "cachelib",
+        [TRACE_BINARY] = "binary",
     };
     if (columns != NULL) {
         conf->format = TRACE_CSV;
         return trace_layout_parse(&conf->layout, columns, strlen(columns), false);
     }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i].name, text) == 0) {
-            conf->format = names[i].format;
-            return NULL;
-        }
-    }
-    return "the format of a trace is auto, twitter, cachelib, csv:COLUMNS or binary";
+    conf->format =
+        (enum trace_format)part_find(names, TRACE_BINARY + 1, text, strlen(text));
+    return conf->format <= TRACE_BINARY ? NULL
+                                        : "the format of a trace is auto, twitter, "
+                                          "cachelib, csv:COLUMNS or binary";
 }
 
 const char *const trace_bads[TRACE_BADS] = {"error", "skip"};
@@ -260,23 +255,17 @@ next_binary(struct trace *t, struct trace_record *r)
 
 /* ---- any ------------------------------------------------------------------------------ */
 
-static bool
-begins_with_names(const struct trace *t)
-{
-    static const char name[] = "op_time,";
-    size_t n = sizeof name - 1;
-    return t->len >= n && memcmp(t->buf, name, n) == 0;
-}
-
 /* NULL, or a sentence. */
 static const char *
 begin(struct trace *t)
 {
     t->format = t->conf.format;
     if (t->format == TRACE_AUTO) {
-        t->format = trace_binary_is(t->buf, t->len) ? TRACE_BINARY
-                    : begins_with_names(t)          ? TRACE_CACHELIB
-                                                    : TRACE_TWITTER;
+        static const char name[] = "op_time,";
+        size_t n = sizeof name - 1;
+        t->format = trace_binary_is(t->buf, t->len)               ? TRACE_BINARY
+                    : t->len >= n && memcmp(t->buf, name, n) == 0 ? TRACE_CACHELIB
+                                                                  : TRACE_TWITTER;
     }
     if (t->format == TRACE_BINARY) {
         const char *wrong = trace_binary_take_header(&t->binary, t->buf, t->len);

@@ -12,6 +12,7 @@
 #include "base/must.h"
 
 #define ALLOC_EXIT 2
+#define ALLOC_FIRST 16 /* a power of two */
 
 static inline void *
 alloc_checked(void *p)
@@ -41,6 +42,16 @@ static inline void *
 alloc_more(void *p, size_t count, size_t size)
 {
     return alloc_checked(reallocarray(p, count > 0 ? count : 1, size));
+}
+
+/* Room for one more behind `count` elements, which all came to theirs in this way: twice as many when
+ * the room is full. */
+static inline void *
+alloc_grown(void *p, size_t count, size_t size)
+{
+    bool is_full = count == 0 || (count >= ALLOC_FIRST && (count & (count - 1)) == 0);
+    size_t room = count > 0 ? 2 * count : ALLOC_FIRST;
+    return is_full ? alloc_more(p, room, size) : p;
 }
 
 static inline char *

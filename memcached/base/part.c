@@ -3,15 +3,24 @@
  */
 #include "base/part.h"
 
+const void *
+part_row(const void *rows, size_t count, size_t size, const char *text, size_t len)
+{
+    const char *row = rows, *name;
+    for (size_t i = 0; i < count; i++, row += size) {
+        memcpy(&name, row, sizeof name);
+        if (name != NULL && strlen(name) == len && memcmp(name, text, len) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
 unsigned
 part_find(const char *const *names, unsigned count, const char *text, size_t len)
 {
-    unsigned i = 0;
-    while (i < count && (names[i] == NULL || strlen(names[i]) != len ||
-                         memcmp(names[i], text, len) != 0)) {
-        i++;
-    }
-    return i;
+    const char *const *row = part_row(names, count, sizeof *names, text, len);
+    return row != NULL ? (unsigned)(row - names) : count;
 }
 
 const char *

@@ -19,6 +19,12 @@ part_after(const char *text, const char *head)
 must_check unsigned part_find(const char *const *names, unsigned count, const char *text,
                               size_t len);
 
+/* The row of a table that has text[0..len) as its first member, a name (const char *), which may be
+ * NULL in some; NULL: none has. */
+must_check const void *part_row(const void *rows, size_t count, size_t size,
+                                const char *text, size_t len);
+#define PART_ROWS(table) (table), sizeof(table) / sizeof(table)[0], sizeof(table)[0]
+
 /* "host", "host:port", "[v6]", "[v6]:port" or "v6": a colon separates the port only where it cannot
  * belong to an IPv6 address. *port becomes what is behind it, if there is one. False: it is none of
  * these, or the host has no room. */

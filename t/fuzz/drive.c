@@ -174,12 +174,8 @@ send_output(struct run *r)
     while (r->out.bytes > 0) {
         struct iovec iov[4];
         unsigned runs = chain_iov(&r->out, iov, 4, r->limits.out_bytes);
-        size_t n = 0;
         must(runs > 0);
-        for (unsigned i = 0; i < runs; i++) {
-            text_add(&r->sent, iov[i].iov_base, iov[i].iov_len);
-            n += iov[i].iov_len;
-        }
+        size_t n = text_add_runs(&r->sent, iov, runs);
         must(n > 0 && n <= r->out.bytes);
         chain_consume(&r->out, &r->env.chain, n);
     }

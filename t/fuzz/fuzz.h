@@ -7,35 +7,11 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/must.h"
 #include "base/rng.h"
+#include "t/unit/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Bytes that grow at the end. */
-struct text {
-    char *p;
-    size_t len, cap;
-};
-
-static inline void
-text_add(struct text *t, const void *p, size_t n)
-{
-    if (t->cap - t->len < n) {
-        t->cap = (t->len + n) * 2;
-        t->p = realloc(t->p, t->cap);
-        must(t->p != NULL);
-    }
-    if (n > 0) {
-        memcpy(t->p + t->len, p, n);
-        t->len += n;
-    }
-}
 
 /* Exactly size bytes, so that the sanitizer sees a read or write just beyond. */
 static inline char *

@@ -5,7 +5,8 @@ use MCTest;
 use Exporter 'import';
 use IPC::Open2 qw(open2);
 
-our @EXPORT = qw(@BRIEFLY $MCLOAD mcload mcload_json mcload_awake json_of ended_ok ran_ok run_ok);
+our @EXPORT = qw(@BRIEFLY $MCLOAD mcload mcload_json mcload_awake json_of ended_ok ran_ok run_ok
+    fake_server);
 
 our $MCLOAD = $ENV{MCLOAD} || './loadgen/mcload';
 my $runs = 0;
@@ -113,6 +114,44 @@ sub run_ok($name, @args) {
     my $run = mcload_json(@args);
     ended_ok($run, $name);
     return $run;
+}
+
+# A server that passes each line of a request to the code and sends what it returns; undef
+# closes the connection. The code also gets a table of its own that lives with the connection,
+# and how many requests came in all. Returns the port.
+sub fake_server($code) {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64, Proto => 'tcp')
+        or die "listen: $!";
+    in_child(sub {
+        $SIG{PIPE} = 'IGNORE';
+        my $select = IO::Select->new($listener);
+        my (%buffer, %state);
+        my $count = 0;
+        while (1) {
+            for my $sock ($select->can_read) {
+                if ($sock == $listener) {
+                    my $client = $listener->accept or next;
+                    $select->add($client);
+                    ($buffer{$client}, $state{$client}) = ('', {});
+                    next;
+                }
+                my $open = sysread $sock, $buffer{$sock}, 65536, length $buffer{$sock};
+                while ($open && $buffer{$sock} =~ s/^([^\n]*)\r\n//) {
+                    my $reply = $code->($1, $state{$sock}, ++$count);
+                    if (defined $reply) {
+                        syswrite $sock, $reply;
+                    } else {
+                        $open = 0;
+                    }
+                }
+                if (!$open) {
+                    $select->remove($sock);
+                    close $sock;
+                }
+            }
+        }
+    });
+    return $listener->sockport;
 }
 
 1;

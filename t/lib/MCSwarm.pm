@@ -42,10 +42,7 @@ sub end_agent($at, $signal = undef) {
 sub key_file($name, $text, $mode = undef) {
     my $file = scratch_dir() . "/$name";
     unlink $file;
-    open my $fh, '>', $file or die;
-    print $fh $text;
-    close $fh;
-    chmod $mode // 0600, $file;
+    chmod $mode // 0600, write_file($file, $text);
     return $file;
 }
 

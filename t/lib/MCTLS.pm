@@ -54,27 +54,20 @@ sub certificates {
     return $dir;
 }
 
-sub write_text($path, $text) {
-    open my $fh, '>', $path or die "$path: $!";
-    print $fh $text;
-    close $fh or die "$path: $!";
-    return $path;
-}
-
 # Beside those: expired, future (by ca, at other times), serverside (by ca, not for clients), and
 # impostor (by impostor-ca, which calls itself ca).
 sub odd_certificates {
     my $dir = certificates();
-    my $conf = write_text("$dir/ca.cnf", "[ca]\ndefault_ca=d\n[d]\ndatabase=$dir/ca.index\nnew_certs_dir=$dir\n"
+    my $conf = write_file("$dir/ca.cnf", "[ca]\ndefault_ca=d\n[d]\ndatabase=$dir/ca.index\nnew_certs_dir=$dir\n"
             . "policy=p\ndefault_md=sha256\nrand_serial=yes\n[p]\ncommonName=supplied\n");
-    write_text("$dir/ca.index", '');
+    write_file("$dir/ca.index", '');
     for (['expired', '20200101000000Z', '20200201000000Z'], ['future', '20900101000000Z', '20910101000000Z']) {
         my ($name, $from, $to) = @$_;
         openssl('req', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr", '-subj', "/CN=$name");
         openssl('ca', '-batch', '-notext', '-config', $conf, '-cert', "$dir/ca.pem", '-keyfile', "$dir/ca.key",
             '-in', "$dir/$name.csr", '-out', "$dir/$name.pem", '-startdate', $from, '-enddate', $to);
     }
-    my $purpose = write_text("$dir/purpose.cnf", "extendedKeyUsage=serverAuth\n");
+    my $purpose = write_file("$dir/purpose.cnf", "extendedKeyUsage=serverAuth\n");
     signed($dir, 'serverside', 100, 'ca', '-extfile', $purpose);
     openssl('req', '-x509', @ec, '-keyout', "$dir/impostor-ca.key", '-out', "$dir/impostor-ca.pem", '-days', 2,
         '-subj', '/CN=ca');
@@ -121,10 +114,7 @@ sub tls_connect($server, %ssl) {
 
 # Runs openssl s_client to the end of the connection, with this input: what it printed.
 sub s_client($port, $input, @args) {
-    my $file = scratch_dir() . '/s_client.in';
-    open my $fh, '>:raw', $file or die "$file: $!";
-    print $fh $input;
-    close $fh;
+    my $file = scratch_file('s_client.in', $input);
     my $run = run_program({command => ['sh', '-c', 'exec openssl s_client "$@" <"$0"', $file,
         '-connect', "127.0.0.1:$port", '-ign_eof', @args]});
     return $run->{out} . $run->{err};

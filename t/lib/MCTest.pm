@@ -18,6 +18,7 @@ use strict;
 use warnings;
 use feature 'signatures';
 no warnings 'experimental::signatures';
+use Cwd qw(abs_path);
 use Exporter ();
 use Errno qw(EAGAIN EWOULDBLOCK EINTR);
 use File::Temp qw(tempdir);
@@ -38,8 +39,11 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
     roundtrip show free_port free_ports claim_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
     read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply with_room
-    slowed VERSION_REPLY @AS_ROOT
+    preload slowed VERSION_REPLY @AS_ROOT $TOP
 ));
+
+# Of the sources.
+our $TOP = abs_path(__FILE__ =~ s{[^/]*\z}{../..}r);
 
 # What every start as root needs.
 our @AS_ROOT = $> == 0 ? ('-u', 'root') : ();
@@ -47,6 +51,7 @@ our @AS_ROOT = $> == 0 ? ('-u', 'root') : ();
 my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 180;
 my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45', native => '1.6.45');
 my @running;
+my @children; # some may have been waited for
 my $late_status = 0; # of servers that ended after the last assertion
 my $main_pid = $$;
 my $ours;
@@ -177,9 +182,10 @@ sub slurp($path) {
     return $text;
 }
 
-# A process that runs the code and ends; its id.
+# A process that runs the code and ends, with this test at the latest; its id.
 sub in_child($code) {
     my $pid = fork // die "fork: $!";
+    push @children, $pid;
     return $pid if $pid;
     $code->();
     POSIX::_exit(0);
@@ -302,14 +308,20 @@ sub start_server(%opt) {
     return $self;
 }
 
+# A library of t/preload behind a sanitizer's own, as LD_PRELOAD has it; undef: there is none, or the server
+# runs under something else.
+sub preload($name) {
+    my ($binary, @wrapped) = server_binary();
+    my $library = ($ENV{TOP_BUILDDIR} // '.') . "/t/preload/$name.so";
+    return undef if @wrapped || !-e $library;
+    return join ' ', `ldd $binary 2>/dev/null` =~ m{=> (\S+/lib[at]san\.so\S*)}g, $library;
+}
+
 # The environment of a server whose clocks go so many times as slowly, where that can be had: it decides
 # by the clock, and for so much less counts what the machine stands still.
 sub slowed($times) {
-    my ($binary, @wrapped) = server_binary();
-    my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/slow_clock.so';
-    return {} if @wrapped || !-e $library;
-    my @first = `ldd $binary 2>/dev/null` =~ m{=> (\S+/lib[at]san\.so\S*)}g; # a sanitizer's own
-    return {LD_PRELOAD => join(' ', @first, $library), SLOW_CLOCK => $times};
+    my $library = preload('slow_clock') // return {};
+    return {LD_PRELOAD => $library, SLOW_CLOCK => $times};
 }
 
 package MCTest::Server;
@@ -330,9 +342,8 @@ sub _is_up($self) {
         $self->{first} = $sock;
         return 1;
     }
-    open my $fh, '<', $self->{port_file} or return 0;
-    my @lines = <$fh>;
-    close $fh;
+    return 0 if !-e $self->{port_file};
+    my @lines = split /\n/, MCTest::read_file($self->{port_file});
     $self->{ports} = [map { /^(TCP INET6?|UDP INET6?): (\d+)$/ ? [$1, $2] : () } @lines];
     for my $entry (@{$self->{ports}}) {
         if ($entry->[0] =~ /^TCP/) {
@@ -348,12 +359,7 @@ sub at { return "127.0.0.1:$_[0]{port}"; }
 sub pid { return $_[0]{pid}; }
 sub profile { return $_[0]{profile}; }
 
-sub err($self) {
-    open my $fh, '<', $self->{err_file} or return '';
-    local $/;
-    my $text = <$fh>;
-    return defined $text ? $text : '';
-}
+sub err($self) { return MCTest::read_file($self->{err_file}); }
 
 # A new connection; dies when it cannot be had. no_wait: does not wait until it is made. plain:
 # without TLS in any case. from: the address that it comes from.
@@ -492,6 +498,9 @@ $SIG{$_} = sub { exit 1 } for qw(TERM INT HUP PIPE);
 END {
     if ($$ == $main_pid) {
         my $status = $?;
+        my @left = grep { waitpid($_, WNOHANG) == 0 } @children;
+        kill 'KILL', @left;
+        waitpid $_, 0 for @left;
         $_->_stop_late for grep { defined } @running;
         @running = ();
         $? = $status || $late_status;
@@ -877,20 +886,15 @@ sub all_have_left($sock, $before, $more) {
 # Are all threads of the server stopped, by SIGSTOP?
 sub is_stopped($server) {
     for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
-        open my $fh, '<', $path or next;
-        my $line = <$fh> // next;
-        return 0 if $line !~ /^.*\) [Tt]/;
+        my $line = read_file($path);
+        return 0 if $line ne '' && $line !~ /^.*\) [Tt]/;
     }
     return 1;
 }
 
 # A field of /proc/PID/status, e.g. VmRSS in kB.
 sub proc_status($pid, $field) {
-    open my $fh, '<', "/proc/$pid/status" or return undef;
-    while (my $line = <$fh>) {
-        return $1 if $line =~ /^\Q$field\E:\s+(\S+)/;
-    }
-    return undef;
+    return read_file("/proc/$pid/status") =~ /^\Q$field\E:\s+(\S+)/m ? $1 : undef;
 }
 
 1;

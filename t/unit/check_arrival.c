@@ -5,13 +5,10 @@
  * rate, order, determinism, shared and joined streams.
  */
 #include "loadgen/work/arrivals.h"
-#include "check_main.h"
-
-#include <math.h>
+#include "check_law.h"
 
 #define ARRIVALS 200000
 #define START (UINT64_C(987654321) * NSEC_PER_SEC)
-#define KS_LIMIT (2.2252 / sqrt(ARRIVALS)) /* one in 10,000 lies beyond */
 
 static struct arrivals_law law;
 
@@ -55,31 +52,14 @@ sample(const char *text, double rate)
 }
 
 static double
-mean_gap(void)
-{
-    double sum = 0;
-    for (int i = 0; i < ARRIVALS; i++) {
-        sum += gaps[i];
-    }
-    return sum / ARRIVALS;
-}
-
-static double
 scv(void)
 {
-    double mean = mean_gap(), squares = 0;
+    double mean = sample_mean(gaps, ARRIVALS), squares = 0;
     for (int i = 0; i < ARRIVALS; i++) {
         squares += (gaps[i] - mean) * (gaps[i] - mean);
     }
     return squares / ARRIVALS / mean / mean;
 }
-
-/* A distribution function. */
-#define CDF(name, p_of_x)                                                                \
-    static double name(double x)                                                         \
-    {                                                                                    \
-        return p_of_x;                                                                   \
-    }
 
 CDF(cdf_uniform, fmin(x / 2, 1))
 CDF(cdf_exponential, 1 - exp(-x))
@@ -163,18 +143,15 @@ FIXTURE(NULL, tear_down);
 
 TEST_ROWS(test_laws, rows, row->text)
 {
-    double distance = 0;
     sample(row->text, 1000);
     double variation = scv();
-    ck_assert_double_eq_tol(mean_gap(), 1, 0.01 * fmax(1, sqrt(variation)));
+    ck_assert_double_eq_tol(sample_mean(gaps, ARRIVALS), 1,
+                            0.01 * fmax(1, sqrt(variation)));
     ck_assert_double_eq_tol(variation, row->scv, 0.05 * row->scv + 1e-9);
     qsort(gaps, ARRIVALS, sizeof gaps[0], compare_doubles);
-    for (int i = 0; row->cdf != NULL && i < ARRIVALS; i++) {
-        double p = row->cdf(gaps[i]);
-        distance = fmax(distance, fabs(p - (double)i / ARRIVALS));
-        distance = fmax(distance, fabs(p - (double)(i + 1) / ARRIVALS));
+    if (row->cdf != NULL) {
+        ck_assert_double_lt(distance_from(row->cdf, gaps, ARRIVALS), KS_LIMIT(ARRIVALS));
     }
-    ck_assert_double_lt(distance, KS_LIMIT);
 }
 
 /* Gaps that would be negative are 0 and the others shorter: the rate is what was asked. */
@@ -183,7 +160,7 @@ TEST_LOOP(test_truncated_laws, 4)
     static const char *const texts[] = {"normal:2", "gev:1,1,0", "gev:0,1,0.2",
                                         "gev:1,2,-0.3"};
     sample(texts[_i], 1000);
-    ck_assert_double_eq_tol(mean_gap(), 1, 0.01);
+    ck_assert_double_eq_tol(sample_mean(gaps, ARRIVALS), 1, 0.01);
 }
 
 /* Adds up how many arrivals come in each piece of time. */
@@ -361,14 +338,6 @@ TEST(test_threads_add_up)
     ck_assert_double_eq_tol(dispersion, 1, 0.06);
 }
 
-static const char *
-parse_file(const char *kind, const char *content)
-{
-    const char *wrong = arrivals_parse(&law, scratch_word(kind, content));
-    scratch_word(kind, NULL);
-    return wrong;
-}
-
 /* A trace is repeated from anywhere in it, each gap in its place, at the rate asked for. */
 TEST_LOOP(test_trace, 2)
 {
@@ -380,7 +349,8 @@ TEST_LOOP(test_trace, 2)
         {"times", "100\n101\n103\n106\n", {500, 1000, 1500, 1000}},
     };
     SCOPED(arrivals_fini) struct arrivals a;
-    ck_assert_ptr_null(parse_file(traces[_i].kind, traces[_i].content));
+    ck_assert_ptr_null(
+        arrivals_parse(&law, scratch_word(traces[_i].kind, traces[_i].content)));
     struct arrivals_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0, NULL};
     a = started(&conf);
     nsec_t last = arrivals_next(&a), begin = last;
@@ -418,6 +388,7 @@ TEST(test_bad_texts)
     static const char *const bad_times[] = {"5\n", "5\n4\n", "5\n5\n"};
     ck_assert_ptr_nonnull(arrivals_parse(&law, "mmpp:1e300,1e300,1,1e-300"));
     expect_each(word, texts, arrivals_parse(&law, word) != NULL);
-    expect_each(word, bad_gaps, parse_file("gaps", word) != NULL);
-    expect_each(word, bad_times, parse_file("times", word) != NULL);
+    expect_each(word, bad_gaps, arrivals_parse(&law, scratch_word("gaps", word)) != NULL);
+    expect_each(word, bad_times,
+                arrivals_parse(&law, scratch_word("times", word)) != NULL);
 }

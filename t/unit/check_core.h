@@ -106,12 +106,7 @@ client_send(struct client *c)
     while (p->out.bytes > 0) {
         struct iovec iov[8];
         unsigned runs = chain_iov(&p->out, iov, 8, p->out.bytes);
-        size_t sent = 0;
-        for (unsigned i = 0; i < runs; i++) {
-            text_add(&c->sent, iov[i].iov_base, iov[i].iov_len);
-            sent += iov[i].iov_len;
-        }
-        pump_sent(p, sent);
+        pump_sent(p, text_add_runs(&c->sent, iov, runs));
     }
 }
 

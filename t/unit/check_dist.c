@@ -6,16 +6,10 @@
  */
 #include "loadgen/work/dist.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/rng.h"
-#include "check_main.h"
+#include "check_law.h"
 
 #define SAMPLES 100000
-/* Beyond this distance a sample of SAMPLES fits its law with less than 1 in 10,000; the seeds
- * are fixed, so a test that passes once passes for ever. */
-#define KS_LIMIT (2.2252 / sqrt(SAMPLES))
 
 static double *
 sample(const struct dist *d, uint64_t stream)
@@ -29,24 +23,6 @@ sample(const struct dist *d, uint64_t stream)
     return values;
 }
 
-static double
-mean(const double *values)
-{
-    double sum = 0;
-    for (int i = 0; i < SAMPLES; i++) {
-        sum += values[i];
-    }
-    return sum / SAMPLES;
-}
-
-/* A distribution function. */
-#define CDF(name, p_of_x)                                                                \
-    static double name(double x)                                                         \
-    {                                                                                    \
-        return p_of_x;                                                                   \
-    }
-
-/* Written from the textbook definitions, not as the inverse of the code under test. */
 CDF(cdf_uniform, x<10 ? 0 : x> 50 ? 1 : (x - 10) / 40)
 CDF(cdf_exponential, 1 - exp(-x / 200))
 CDF(cdf_normal, 0.5 * (1 + erf((x - 100) / (20 * M_SQRT2))))
@@ -93,15 +69,9 @@ TEST_ROWS(test_follows_law, laws, row->text)
     SCOPED(dist_fini) struct dist d;
     ck_assert_ptr_null(dist_parse(&d, row->text));
     FREED double *values = sample(&d, (uint64_t)(row - laws));
-    double distance = 0;
-    for (int i = 0; i < SAMPLES; i++) {
-        double p = row->cdf(values[i]);
-        distance = fmax(distance, fabs(p - (double)i / SAMPLES));
-        distance = fmax(distance, fabs(p - (double)(i + 1) / SAMPLES));
-    }
-    ck_assert_double_lt(distance, KS_LIMIT);
+    ck_assert_double_lt(distance_from(row->cdf, values, SAMPLES), KS_LIMIT(SAMPLES));
     ck_assert_double_eq_tol(dist_mean(&d) / row->mean, 1, 2e-3);
-    ck_assert_double_eq_tol(mean(values) / row->mean, 1, 0.02);
+    ck_assert_double_eq_tol(sample_mean(values, SAMPLES) / row->mean, 1, 0.02);
 }
 
 /* Every law is its quantile function: it gives back where its distribution function is u. */
@@ -213,34 +183,28 @@ TEST(test_bimodal)
     ck_assert_double_eq_tol(small, .9 * SAMPLES, 6 * sqrt(.09 * SAMPLES));
 }
 
-static const char *
-parse_file(struct dist *d, const char *content)
-{
-    const char *wrong = dist_parse(d, scratch_word("file", content));
-    scratch_word("file", NULL);
-    return wrong;
-}
-
 TEST(test_files)
 {
     static const char *const bad[] = {
         "",    "-1\n",  "1 2 3\n",  "# nothing\n", "1 0.5\n2 1.5\n", "1 0.5\n2 0.2\n",
         "x\n", "nan\n", "1\n1 2\n", "5 0.5\n4 1\n"};
     struct dist d;
-    ck_assert_ptr_null(parse_file(&d, "# sizes\n100\n  200\n\n200 # twice\n400\n"));
+    ck_assert_ptr_null(dist_parse(
+        &d, scratch_word("file", "# sizes\n100\n  200\n\n200 # twice\n400\n")));
     ck_assert_double_eq(dist_value(&d, 0.1), 100);
     ck_assert_double_eq(dist_value(&d, 0.3), 200);
     ck_assert_double_eq(dist_value(&d, 0.7), 200);
     ck_assert_double_eq(dist_value(&d, 0.9), 400);
     dist_fini(&d);
-    ck_assert_ptr_null(parse_file(&d, "10,0\n100,0.5\n1000\t0.75\n2000 1"));
+    ck_assert_ptr_null(
+        dist_parse(&d, scratch_word("file", "10,0\n100,0.5\n1000\t0.75\n2000 1")));
     ck_assert_double_eq_tol(dist_value(&d, 0.25), sqrt(1000), 1e-9);
     ck_assert_double_eq_tol(dist_value(&d, 0.5), 100, 1e-9);
     ck_assert_double_eq_tol(dist_value(&d, 0.75), 1000, 1e-6);
     ck_assert_uint_eq(dist_size_max(&d, 0, 1000000), 2000);
     dist_fini(&d);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        ck_assert_msg(parse_file(&d, bad[i]) != NULL, "%s", bad[i]);
+        ck_assert_msg(dist_parse(&d, scratch_word("file", bad[i])) != NULL, "%s", bad[i]);
         dist_fini(&d);
     }
     ck_assert_ptr_nonnull(dist_parse(&d, "file:/no/such/file"));

@@ -34,11 +34,16 @@ FIXTURE(NULL, tear_down);
 
 TEST(test_all)
 {
-    for (unsigned i = 0; model_at(i) != NULL; i++) {
-        const struct model *m = model_at(i);
-        parse(m->name, NULL);
-        ck_assert_ptr_eq(options.classes[0].model, m);
-        ck_assert_ptr_eq(model_find(m->name), m);
+    static const char *const names[] = {
+#define MODEL(name, ...) name,
+#include "loadgen/work/models.def"
+#undef MODEL
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        parse(names[i], NULL);
+        const struct model *m = options.classes[0].model;
+        ck_assert_str_eq(m->name, names[i]);
+        ck_assert_ptr_eq(model_find(names[i]), m);
         ck_assert_double_gt(dist_mean(&options.classes[0].workload.key_size), 0);
         ck_assert(isfinite(dist_mean(&options.classes[0].workload.value_size)));
         ck_assert_uint_gt(options.classes[0].workload.mix.count, 0);

@@ -229,14 +229,6 @@ TEST(test_keys_of_ranks)
     ck_assert_uint_eq(popularity_key_of(&p, 5), popularity_scatter(&p, 4));
 }
 
-static const char *
-parse_file(struct popularity *p, const char *content)
-{
-    const char *wrong = popularity_parse(p, scratch_word("cdf", content));
-    scratch_word("cdf", NULL);
-    return wrong;
-}
-
 TEST(test_files)
 {
     static const char *const bad[] = {"",
@@ -247,12 +239,13 @@ TEST(test_files)
                                       "0.5 2\n1 1\n",
                                       "0 0\n1 1\n"};
     struct popularity p;
-    ck_assert_ptr_null(parse_file(&p, "# keys requests\n0.1 0.5\n0.3 0.7\n1 1\n"));
+    ck_assert_ptr_null(popularity_parse(
+        &p, scratch_word("cdf", "# keys requests\n0.1 0.5\n0.3 0.7\n1 1\n")));
     popularity_init(&p, 1000);
     ck_assert_double_eq_tol(share_within(&p, 100, 50), 0.5, 0.0065);
     ck_assert_double_eq_tol(share_within(&p, 200, 51), 0.6, 0.0065);
     ck_assert_double_eq_tol(share_within(&p, 300, 52), 0.7, 0.006);
-    expect_each(word, bad, parse_file(&p, word) != NULL);
+    expect_each(word, bad, popularity_parse(&p, scratch_word("cdf", word)) != NULL);
 }
 
 TEST(test_bad_texts)

@@ -160,21 +160,14 @@ TEST(test_shared_stream)
     arrivals_fini(&part[1]);
 }
 
-static const char *
-parse_file(struct schedule *s, const char *content)
-{
-    const char *wrong = schedule_parse(s, scratch_word("file", content));
-    scratch_word("file", NULL);
-    return wrong;
-}
-
 TEST(test_file)
 {
     static const char *const bad[] = {
         "", "1\n2\n", "0,1\n0,2\n", "2,1\n1,1\n", "0,-1\n1,1\n", "0,2e8\n", "-1,1\n"};
     struct schedule parsed, s;
     struct schedule_run run = {0, 0, 0, RUN_S, 0};
-    ck_assert_ptr_null(parse_file(&parsed, "# s, a second\n1,100\n2, 300\n3\t0\n"));
+    ck_assert_ptr_null(schedule_parse(
+        &parsed, scratch_word("file", "# s, a second\n1,100\n2, 300\n3\t0\n")));
     ck_assert(!schedule_has_shares(&parsed));
     ck_assert_ptr_null(schedule_settle(&s, &parsed, &run));
     schedule_fini(&parsed);
@@ -186,7 +179,7 @@ TEST(test_file)
     ck_assert_double_eq_tol(schedule_time(&s, &c, 499), 3 - 1.0 / 300, 1e-9);
     ck_assert(isinf(schedule_time(&s, &c, 501)));
     schedule_fini(&s);
-    expect_each(word, bad, parse_file(&s, word) != NULL);
+    expect_each(word, bad, schedule_parse(&s, scratch_word("file", word)) != NULL);
 }
 
 /* Periods much shorter than gaps cost no step each. */

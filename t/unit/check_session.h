@@ -156,12 +156,8 @@ client_send(struct client *c, size_t max_bytes)
     while (max_bytes > 0 && c->out.bytes > 0) {
         struct iovec iov[4];
         unsigned runs = chain_iov(&c->out, iov, 4, max_bytes);
-        size_t n = 0;
         expect(runs > 0);
-        for (unsigned i = 0; i < runs; i++) {
-            text_add(&c->sent, iov[i].iov_base, iov[i].iov_len);
-            n += iov[i].iov_len;
-        }
+        size_t n = text_add_runs(&c->sent, iov, runs);
         expect(n > 0 && n <= max_bytes && n <= c->out.bytes);
         chain_consume(&c->out, &c->env.chain, n);
         max_bytes -= n;

@@ -6,15 +6,12 @@
 #pragma once
 
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "text.h"
 
 #define SUITE_TIMEOUT_S 300 /* sanitizers on a busy machine */
 
@@ -88,26 +85,6 @@ compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Bytes that grow at the end. */
-struct text {
-    char *p;
-    size_t len, cap;
-};
-
-static inline void
-text_add(struct text *t, const void *p, size_t n)
-{
-    if (t->cap - t->len < n) {
-        t->cap = (t->len + n) * 2;
-        t->p = realloc(t->p, t->cap);
-        ck_assert_ptr_nonnull(t->p);
-    }
-    if (n > 0) {
-        memcpy(t->p + t->len, p, n);
-        t->len += n;
-    }
-}
-
 /* Big-endian. */
 static inline void
 text_add_be(struct text *t, uint64_t value, unsigned bytes)
@@ -178,19 +155,15 @@ scratch_file(char path[SCRATCH_PATH], const void *bytes, size_t len)
     ck_assert_int_eq(close(fd), 0);
 }
 
-/* "kind:FILE" of a new file with that content, which goes with the next call. */
+/* "kind:FILE" of a new file with that content, which is there until the test ends. */
 static inline const char *
 scratch_word(const char *kind, const char *content)
 {
-    static char word[SCRATCH_PATH + 16], path[SCRATCH_PATH];
-    if (path[0] != '\0') {
-        unlink(path);
-    }
-    path[0] = '\0';
-    if (content != NULL) {
-        scratch_file(path, content, strlen(content));
-        snprintf(word, sizeof word, "%s:%s", kind, path);
-    }
+    static char word[SCRATCH_PATH];
+    char path[SCRATCH_PATH];
+    scratch_file(path, content, strlen(content));
+    snprintf(word, sizeof word, "%s:/proc/self/fd/%d", kind, open(path, O_RDONLY));
+    unlink(path);
     return word;
 }
 
