@@ -49,18 +49,6 @@ front_state(const struct settings *s, const struct front *front)
     return s->state[place_of(front)];
 }
 
-void *
-front_own(struct settings *s, const struct front *front)
-{
-    return s->own[place_of(front)];
-}
-
-const void *
-front_own_of(const struct settings *s, const struct front *front)
-{
-    return s->own[place_of(front)];
-}
-
 /* ---- options -------------------------------------------------------------------------- */
 
 static const struct opt_section sections[] = {
@@ -97,12 +85,6 @@ add_option(struct opt *all, size_t count, const struct opt *row,
         memmove(&all[at + 1], &all[at], (count - at) * sizeof *all);
     }
     all[at] = *row;
-    if (row->offset >= sizeof(struct settings)) { /* OWN */
-        size_t within = row->offset - sizeof(struct settings);
-        must(within + row->size <= SETTINGS_OWN_BYTES);
-        all[at].offset = offsetof(struct settings, own) +
-                         place_of(front) * SETTINGS_OWN_BYTES + within;
-    }
     all[at].exit_status = row->exit_status != 0 ? row->exit_status : front->usage;
     if (front->missing != NULL) {
         all[at].kind = OPT_REFUSE;
