@@ -456,7 +456,7 @@ wire(struct server *sv)
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
     sv->stats.watchers = &sv->watchers;
-    stats_init(&sv->stats, placement_locks(&sv->placement));
+    PTHREAD_OK(pthread_mutex_init(&sv->stats.lock, placement_locks(&sv->placement)));
     sv->hooks = (struct serve_hooks){.stats = front_stats,
                                      .qos = front_qos,
                                      .shutdown = on_shutdown,

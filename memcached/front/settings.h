@@ -129,7 +129,5 @@ void settings_wire(const struct settings *s, struct net_shared *shared);
 /* How many descriptors there will be, roughly: those of -c, of --admin and of workers, their sockets of
  * UDP, listeners and statistics of the kernel. *least: without these the server does not start. */
 unsigned settings_files(const struct settings *s, unsigned *least);
-/* Of them those of --admin. */
-unsigned settings_admin_files(const struct settings *s);
 struct maintenance_conf settings_maintenance(void); /* by the environment */
 struct placement_conf settings_placement(const struct settings *s);

@@ -35,12 +35,6 @@ struct snapshot {
 };
 
 void
-stats_init(struct stats *st, const pthread_mutexattr_t *lock_attr)
-{
-    PTHREAD_OK(pthread_mutex_init(&st->lock, lock_attr));
-}
-
-void
 stats_fini(struct stats *st)
 {
     for (unsigned i = 0; front_at(i) != NULL; i++) {

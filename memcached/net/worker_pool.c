@@ -105,7 +105,7 @@ worker_pool_stop(struct net_shared *shared)
         }
     }
     for (unsigned i = 0; i < c->started; i++) {
-        worker_join(&shared->workers[i]);
+        PTHREAD_OK(pthread_join(shared->workers[i].thread, NULL));
     }
     for (unsigned i = 0; i < c->started; i++) {
         worker_fini(&shared->workers[i]);

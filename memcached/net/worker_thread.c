@@ -271,12 +271,6 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     return false;
 }
 
-void
-worker_join(struct worker *w)
-{
-    PTHREAD_OK(pthread_join(w->thread, NULL));
-}
-
 /* Connections that were handed over too late to be served. */
 static void
 drop_messages(struct worker *w)

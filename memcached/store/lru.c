@@ -648,7 +648,7 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
             (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, NULL, LRU_TAIL_TRIES,
                            now);
         }
-        chunk = slab_take(&s->slab, class_id, requested);
+        chunk = slab_take(&s->slab, class_id, requested, true);
         if (likely(chunk != NULL)) {
             break;
         }

@@ -136,7 +136,7 @@ rescue(struct store *s, const struct find *find)
     unsigned class_id = s->slab.move.from;
     uint32_t accounted = find->chunk != NULL ? item_chunk_bytes(find->chunk)
                                              : item_head_bytes(&s->conf, find->head);
-    void *to = slab_take_spare(&s->slab, class_id, accounted);
+    void *to = slab_take(&s->slab, class_id, accounted, false);
 
     if (to == NULL) {
         return OUTCOME_NO_MEMORY;
