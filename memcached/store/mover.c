@@ -429,10 +429,10 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
 
         store_class_stats(s, id, now, &c);
         sample->class[id] = (struct automove_class){
-            .evicted = c.evicted,
-            .outofmemory = c.outofmemory,
+            .evicted = c.count.evicted,
+            .outofmemory = c.count.outofmemory,
             .losses = c.losses,
-            .returns = c.returns,
+            .returns = c.count.returns,
             .free_chunks = c.free_chunks,
             .pages = c.total_pages,
             .chunks_per_page = c.chunks_per_page,
