@@ -262,12 +262,6 @@ auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_attr, char *err
 }
 
 bool
-auth_has_library(void)
-{
-    return auth_sasl_is_built();
-}
-
-bool
 auth_reload(struct auth *a, char *err, size_t err_len)
 {
     struct entries fresh, old;
