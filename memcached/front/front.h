@@ -35,6 +35,8 @@ enum front_section {
 #define OF(field) OPT_FIELD(struct settings, field)
 /* What a CALL of struct settings does. */
 #define SET(function) .kind = OPT_CALL, .call = function
+/* And of a field alone, which function(the field, text) fills. */
+#define PARSE(function, field) .kind = OPT_PARSE, .call = function, OF(field)
 
 /* Runs one sub-command; q->words begin behind its own word, and their number is within the
  * row's bounds. Returns the reply. REPLY_BAD_FORMAT stands for the row's usage; front_refuse

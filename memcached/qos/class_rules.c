@@ -56,8 +56,9 @@ add_key(struct class_rules *r, const char *what, size_t len, enum req_class clas
 }
 
 const char *
-class_rules_add(struct class_rules *r, const char *text)
+class_rules_add(void *to, const char *text)
 {
+    struct class_rules *r = to;
     const char *equals = strrchr(text, '=');
     if (equals == NULL) {
         return "class-rule must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
