@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/await.h"
 #include "net/migrate.h"
 #include "net/worker.h"
 #include "net/worker_thread.h"
@@ -54,9 +55,7 @@ worker_pool_start(struct net_shared *shared)
         }
     }
     for (unsigned i = 0; i < c->started; i++) {
-        while (sem_wait(&c->ready) != 0) {
-            must(errno == EINTR);
-        }
+        await(&c->ready);
     }
     return error;
 }

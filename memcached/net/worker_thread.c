@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/await.h"
 #include "base/log.h"
 #include "base/owner_of.h"
 #include "base/timer.h"
@@ -183,14 +184,6 @@ start_serving(struct worker *w)
     return w->space != NULL && poller_open(&w->poller) &&
            poller_add(&w->poller, &w->mbox_source, POLLER_READ) &&
            poller_add(&w->poller, &w->wakeup.timer, POLLER_READ);
-}
-
-static void
-await(sem_t *sem)
-{
-    while (sem_wait(sem) != 0) {
-        must(errno == EINTR);
-    }
 }
 
 static void *
