@@ -19,7 +19,6 @@
 #define LINE_MAX_BYTES 2048                 /* that may wait for a line feed */
 #define AUTH_BYTES_MAX (16 << 20)           /* of a file */
 #define LINE_WORDS 5                        /* set <any> <any> <any> <length> */
-#define LINE_END_BYTES 2
 
 /* Padded with zeros to the full width, so that comparing two always takes the same time. */
 struct field {
