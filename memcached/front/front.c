@@ -234,12 +234,11 @@ refuse_usage(struct serve_qos *q, const struct qos_row *row)
                             row->arguments);
     }
     const struct qos_row *all[ROWS_MAX];
-    size_t count = collect(all), len = 0;
-    char words[LINE_MAX_BYTES] = "";
+    size_t count = collect(all);
+    char words[LINE_MAX_BYTES];
+    struct phrase t = {words, sizeof words, 0};
     for (size_t i = 0; i < count; i++) {
-        len += (size_t)snprintf(words + len, sizeof words - len, "%s%s", i > 0 ? "|" : "",
-                                all[i]->word);
-        must(len < sizeof words);
+        phrase_add(&t, "%s%s", i > 0 ? "|" : "", all[i]->word);
     }
     return front_refuse(q, "usage: qos %s ...", words);
 }

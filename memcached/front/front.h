@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/opt.h"
+#include "base/phrase.h"
 #include "front/settings.h"
 #include "front/stats.h"
 #include "serve/env.h"
