@@ -7,11 +7,21 @@ unsigned
 part_find(const char *const *names, unsigned count, const char *text, size_t len)
 {
     unsigned i = 0;
-    while (i < count && (names[i] == NULL || strlen(names[i]) != len ||
-                         memcmp(names[i], text, len) != 0)) {
+    while (i < count && (names[i] == NULL || !part_is(text, len, names[i]))) {
         i++;
     }
     return i;
+}
+
+bool
+part_has(const char *list, char separator, const char *word)
+{
+    const char *end = strchrnul(list, separator);
+    while (!part_is(list, (size_t)(end - list), word) && *end != '\0') {
+        list = end + 1;
+        end = strchrnul(list, separator);
+    }
+    return part_is(list, (size_t)(end - list), word);
 }
 
 const char *
