@@ -24,9 +24,7 @@ static void
 set_fair(struct stats *st, enum fair_by by)
 {
     tenants_set(&st->shared->core, by);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_order(&st->workers[i], ORDER_RELIMIT);
-    }
+    workers_order(st->workers, st->worker_count, ORDER_RELIMIT);
 }
 
 static void

@@ -81,9 +81,7 @@ read_limits(void *program, void *conf)
 static enum reply
 relimit(struct stats *st)
 {
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_order(&st->workers[i], ORDER_RELIMIT);
-    }
+    workers_order(st->workers, st->worker_count, ORDER_RELIMIT);
     return REPLY_OK;
 }
 

@@ -95,13 +95,9 @@ worker_pool_stop(struct net_shared *shared)
     must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
     until.tv_sec += DRAIN_SECONDS;
     migrate_stop(shared);
-    for (unsigned i = 0; i < c->started; i++) {
-        worker_order(&shared->workers[i], ORDER_DRAIN);
-    }
+    workers_order(shared->workers, c->started, ORDER_DRAIN);
     if (!have_ended(c, &until)) {
-        for (unsigned i = 0; i < c->started; i++) {
-            worker_order(&shared->workers[i], ORDER_STOP);
-        }
+        workers_order(shared->workers, c->started, ORDER_STOP);
     }
     for (unsigned i = 0; i < c->started; i++) {
         PTHREAD_OK(pthread_join(shared->workers[i].thread, NULL));
