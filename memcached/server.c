@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <unistd.h>
 
 #include "admin/admin.h"
@@ -115,6 +116,19 @@ wake(void *ctx)
 
 /* ---- set-up --------------------------------------------------------------------------- */
 
+/* Says on stderr why the server does not start. Returns the exit status. */
+__attribute__((format(printf, 2, 3))) static int
+refuse(int status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("memcached: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return status;
+}
+
 /* While the process has the rights to read its key. */
 static int
 open_tls(struct server *sv)
@@ -124,11 +138,7 @@ open_tls(struct server *sv)
         return 0;
     }
     sv->tls = tls_open(&sv->settings->tls, err, sizeof err);
-    if (sv->tls == NULL) {
-        fprintf(stderr, "memcached: %s\n", err);
-        return STATUS_USAGE;
-    }
-    return 0;
+    return sv->tls != NULL ? 0 : refuse(STATUS_USAGE, "%s", err);
 }
 
 /* Before the process leaves its directory and its terminal, after it has lost its rights. */
@@ -145,11 +155,7 @@ open_auth(struct server *sv)
     } else {
         return 0;
     }
-    if (sv->auth == NULL) {
-        fprintf(stderr, "memcached: %s\n", err);
-        return STATUS_FAILURE;
-    }
-    return 0;
+    return sv->auth != NULL ? 0 : refuse(STATUS_FAILURE, "%s", err);
 }
 
 /* What is wrong with the file is said before the process leaves its terminal. */
@@ -168,12 +174,11 @@ name_pid_file(struct server *sv)
 {
     const char *path = sv->settings->pid_file;
     sv->pid_file = path != NULL ? file_absolute(path) : NULL;
-    if (path != NULL && sv->pid_file == NULL) {
-        fprintf(stderr, "memcached: cannot find the directory of the pid file %s: %s\n",
-                path, strerror(errno));
-        return STATUS_OS_ERROR;
-    }
-    return 0;
+    return path == NULL || sv->pid_file != NULL
+               ? 0
+               : refuse(STATUS_OS_ERROR,
+                        "cannot find the directory of the pid file %s: %s", path,
+                        strerror(errno));
 }
 
 /* While the process is the one that the manager has started, and before it opens files. */
@@ -183,8 +188,7 @@ open_manager(struct server *sv)
     char err[512];
     notify_open(&sv->notify);
     if (!inherited_open(&sv->inherited, err, sizeof err)) {
-        fprintf(stderr, "memcached: %s\n", err);
-        return STATUS_OS_ERROR;
+        return refuse(STATUS_OS_ERROR, "%s", err);
     }
     if (sv->inherited.count > 0) {
         sv->settings->listen.inherited = &sv->inherited;
@@ -263,8 +267,7 @@ create_store(struct server *sv)
     char err[256];
     sv->shared.store = store_create(&sv->store_conf, err, sizeof err);
     if (sv->shared.store == NULL) {
-        fprintf(stderr, "memcached: %s\n", err);
-        return STATUS_FAILURE;
+        return refuse(STATUS_FAILURE, "%s", err);
     }
     if (sv->settings->tracks_sizes && !store_track_sizes(sv->shared.store, true)) {
         log_write(LOG_WARNING, "memcached: warning: sizes are not tracked: %s",
@@ -331,11 +334,7 @@ open_admin(struct server *sv)
         return 0;
     }
     sv->admin = admin_open(sv->settings, err, sizeof err);
-    if (sv->admin == NULL) {
-        fprintf(stderr, "memcached: --admin: %s\n", err);
-        return STATUS_OS_ERROR;
-    }
-    return 0;
+    return sv->admin != NULL ? 0 : refuse(STATUS_OS_ERROR, "--admin: %s", err);
 }
 
 static int
@@ -343,21 +342,18 @@ open_listeners(struct server *sv)
 {
     char err[512];
     const struct listen_conf *conf = &sv->settings->listen;
-    if (!listen_open(&sv->listen, conf, &sv->shared, err, sizeof err)) {
-        fprintf(stderr, "memcached: %s\n", err);
-        return STATUS_OS_ERROR;
-    }
-    return 0;
+    return listen_open(&sv->listen, conf, &sv->shared, err, sizeof err)
+               ? 0
+               : refuse(STATUS_OS_ERROR, "%s", err);
 }
 
 static int
 no_thread(const char *what, int error)
 {
-    fprintf(stderr,
-            "memcached: can't start %s: %s; raise the limits on threads and memory "
-            "(ulimit -u, ulimit -v, TasksMax=)\n",
-            what, strerror(error));
-    return STATUS_OS_ERROR;
+    return refuse(STATUS_OS_ERROR,
+                  "can't start %s: %s; raise the limits on threads and memory "
+                  "(ulimit -u, ulimit -v, TasksMax=)",
+                  what, strerror(error));
 }
 
 static int
@@ -387,8 +383,7 @@ start_workers(struct server *sv)
 {
     struct net_shared *shared = &sv->shared;
     if (!worker_pool_create(shared)) {
-        fprintf(stderr, "memcached: can't create the workers: out of memory\n");
-        return STATUS_OS_ERROR;
+        return refuse(STATUS_OS_ERROR, "can't create the workers: out of memory");
     }
     sv->stats.workers = shared->workers;
     sv->stats.worker_count = shared->worker_count;
@@ -402,14 +397,9 @@ start_workers(struct server *sv)
         return STATUS_FAILURE;
     }
     if (!are_able) {
-        fprintf(stderr, "memcached: can't create the event base of a worker thread\n");
-        return STATUS_OS_ERROR;
+        return refuse(STATUS_OS_ERROR, "can't create the event base of a worker thread");
     }
-    if (!has_stats) {
-        fprintf(stderr, "memcached: no memory for statistics\n");
-        return STATUS_FAILURE;
-    }
-    return 0;
+    return has_stats ? 0 : refuse(STATUS_FAILURE, "no memory for statistics");
 }
 
 /* The CPUs of the workers, for the distribution of connections. Pinned workers get the
@@ -456,7 +446,7 @@ wire(struct server *sv)
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
     sv->stats.watchers = &sv->watchers;
-    stats_init(&sv->stats, placement_locks(&sv->placement));
+    PTHREAD_OK(pthread_mutex_init(&sv->stats.lock, placement_locks(&sv->placement)));
     sv->hooks = (struct serve_hooks){.stats = front_stats,
                                      .qos = front_qos,
                                      .shutdown = on_shutdown,
@@ -597,26 +587,23 @@ serve(struct server *sv)
         status = start_maintenance(sv);
     }
     if (status == 0 && !admin_serve(sv->admin, &sv->stats)) {
-        fprintf(stderr, "memcached: out of memory\n");
-        status = STATUS_FAILURE;
+        status = refuse(STATUS_FAILURE, "out of memory");
     }
     if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv) &&
                          loop_watch_calls(&sv->loop, on_wake, &sv->stats))) {
-        fprintf(stderr, "memcached: can't create the event base of the main thread\n");
-        status = STATUS_OS_ERROR;
+        status =
+            refuse(STATUS_OS_ERROR, "can't create the event base of the main thread");
     }
     if (status == 0 && sv->settings->balances &&
         !balancer_start(&sv->balancer, &sv->shared, sv->loop.base)) {
-        fprintf(stderr, "memcached: out of memory\n");
-        status = STATUS_FAILURE;
+        status = refuse(STATUS_FAILURE, "out of memory");
     }
     if (status == 0) {
         placement_settle(&sv->placement);
         if (!governor_start(&sv->governor, sv->loop.base) ||
             !accept_start(&sv->listen, &sv->loop.poller, sv->shared.workers)) {
-            fprintf(stderr, "memcached: no memory for the listening sockets\n");
+            status = refuse(STATUS_OS_ERROR, "no memory for the listening sockets");
             balancer_stop(&sv->balancer);
-            status = STATUS_OS_ERROR;
         }
     }
     if (status == 0) {

@@ -18,6 +18,7 @@
 #include "base/mbox.h"
 #include "front/settings.h"
 #include "front/stats.h"
+#include "net/loop.h"
 
 /* All but view, wake and is_stopping belongs to the thread while it runs. */
 struct admin {
@@ -83,13 +84,7 @@ static bool
 create_base(struct admin *a)
 {
     struct timeval second = {.tv_sec = 1};
-    struct event_config *config = event_config_new();
-    if (config == NULL) {
-        return false;
-    }
-    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-    a->base = event_base_new_with_config(config);
-    event_config_free(config);
+    a->base = loop_base();
     return a->base != NULL &&
            event_assign(&a->on_wake, a->base, a->wake.fd, EV_READ | EV_PERSIST, on_wake,
                         a) == 0 &&

@@ -248,7 +248,7 @@ put_slabs(struct json *j, struct store *store, const uint32_t *pages_then, nsec_
                            JSON("pages", c.total_pages), JSON("pages_then", then),
                            JSON("chunks", c.total_chunks),
                            JSON("chunks_used", c.used_chunks), JSON("items", c.number),
-                           JSON("evicted", c.evicted));
+                           JSON("evicted", c.count.evicted));
         }
     }
     json_close(j, ']');
@@ -263,8 +263,8 @@ put_memory(struct json *j, const struct stats *st, const struct timeline *t, nse
     json_open(j, "memory", '{');
     json_put(j, JSON("limit_bytes", totals.limit_bytes),
              JSON("item_bytes", totals.item_bytes), JSON("items", totals.curr_items),
-             JSON("evictions", totals.evictions), JSON("pool_pages", totals.pool_pages),
-             JSON("page_bytes", STORE_PAGE_BYTES));
+             JSON("evictions", totals.count.evicted),
+             JSON("pool_pages", totals.pool_pages), JSON("page_bytes", STORE_PAGE_BYTES));
     put_slabs(j, st->shared->store,
               samples > 0 ? timeline_sample(t, samples - 1)->gauges.pages : NULL, now);
     json_close(j, '}');

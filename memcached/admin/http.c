@@ -457,11 +457,8 @@ listen_on(struct http *h, int fd)
 static void
 tell_address(int fd)
 {
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof addr;
     char text[128];
-    must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
-    addr_format("tcp", (struct sockaddr *)&addr, len, text, sizeof text);
+    addr_format_own("tcp", fd, text, sizeof text);
     log_write(LOG_INFO, "memcached: HTTP on %s", text);
 }
 

@@ -6,6 +6,7 @@
 #include "admin/collect.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/part.h"
 #include "config.h"
 
 #define STATS_JSON_SCHEMA "memcached-qos-stats/1"
@@ -27,12 +28,6 @@ static const struct {
 
 /* ---- which groups --------------------------------------------------------------------- */
 
-static bool
-is_text(const char *p, size_t len, const char *text)
-{
-    return strlen(text) == len && memcmp(p, text, len) == 0;
-}
-
 /* list: "qos,conns"; NULL: those that are not long. False: it names a group that there is not. */
 static bool
 choose(const char *list, bool chosen[GROUP_COUNT])
@@ -42,9 +37,9 @@ choose(const char *list, bool chosen[GROUP_COUNT])
     }
     for (const char *p = list != NULL ? list : ""; *p != '\0';) {
         size_t len = strcspn(p, ",");
-        bool is_all = is_text(p, len, "all"), is_known = is_all;
+        bool is_all = part_is(p, len, "all"), is_known = is_all;
         for (size_t i = 0; i < GROUP_COUNT; i++) {
-            if (is_all || is_text(p, len, groups[i].name)) {
+            if (is_all || part_is(p, len, groups[i].name)) {
                 chosen[i] = is_known = true;
             }
         }

@@ -180,15 +180,10 @@ apply_text(const struct opt_run *run, const struct opt *row, char *text)
     case OPT_TEXT:
         *(const char **)field = text;
         return OPT_DONE;
-    case OPT_CALL: {
-        const char *why = row->call(run->conf, text);
-        return why == NULL ? OPT_DONE : complain(run, row, text, why);
-    }
+    case OPT_CALL:
     case OPT_PARSE: {
-        const char *why = row->call(field, text);
-        return why == NULL
-                   ? OPT_DONE
-                   : complain(run, row, text, row->error != NULL ? row->error : why);
+        const char *why = row->call(row->kind == OPT_CALL ? run->conf : field, text);
+        return why == NULL ? OPT_DONE : complain(run, row, text, why);
     }
     case OPT_WORDS:
         return apply_words(run, text);

@@ -24,8 +24,8 @@ enum opt_kind {
     OPT_CHOICE, /* an enum: the place of the text among `choices` */
     OPT_TEXT,   /* const char *, points into argv or a copy of it that lives on */
     OPT_CALL,   /* call(conf, text) decides */
-    OPT_PARSE, /* call(the field, text) decides; the row's error is told, if it has one */
-    OPT_WORDS, /* a comma-separated list of the rows' words, with values */
+    OPT_PARSE,  /* call(the field, text) decides */
+    OPT_WORDS,  /* a comma-separated list of the rows' words, with values */
     OPT_IGNORE, /* accepted for compatibility, without effect */
     OPT_REFUSE, /* known, but this build or version cannot do it */
 };
@@ -60,7 +60,7 @@ struct opt {
     bool is_argv_only; /* not in a file of options */
     const struct opt_live *live; /* NULL: it takes a restart */
     /* OPT_CALL, OPT_PARSE: NULL when good, else the sentence to print; may be a static buffer. */
-    const char *(*call)(void *conf, const char *text);
+    const char *(*call)(void *to, const char *text);
     const char *const *choices; /* NULL among them: has no name */
     unsigned choice_count;
     size_t size;             /* of a field of numbers; 0: as its kind says */

@@ -3,6 +3,7 @@
  */
 #include "base/fold.h"
 #include "base/opt_name.h"
+#include "base/phrase.h"
 
 #define HELP_LEFT 2    /* blanks before an option */
 #define HELP_COLUMN 37 /* where sentences begin */
@@ -14,31 +15,28 @@
 static void
 describe(const struct opt *row, char *dst, size_t size)
 {
-    size_t n = 0;
+    struct phrase t = {dst, size, 0};
     const char *comma = "";
-    *dst = '\0';
     if (row->letter != 0) {
-        n += (size_t)snprintf(dst + n, size - n, "-%c", row->letter);
+        phrase_add(&t, "-%c", row->letter);
         comma = ", ";
     }
     if (row->name != NULL) {
-        n += (size_t)snprintf(dst + n, size - n, "%s--%s", comma, row->name);
+        phrase_add(&t, "%s--%s", comma, row->name);
         comma = ", ";
     }
     if (row->word != NULL) {
-        n += (size_t)snprintf(dst + n, size - n, "%s-o %s", comma, row->word);
+        phrase_add(&t, "%s-o %s", comma, row->word);
     }
     if (row->arg != NULL) {
         bool is_optional = opt_is_optional(row);
         bool is_letter = row->name == NULL && row->word == NULL;
-        n += (size_t)snprintf(dst + n, size - n, "%s%.*s%s",
-                              is_optional ? "[="
-                              : is_letter ? " "
-                                          : "=",
-                              (int)strlen(row->arg) - is_optional, row->arg,
-                              is_optional ? "]" : "");
+        phrase_add(&t, "%s%.*s%s",
+                   is_optional ? "[="
+                   : is_letter ? " "
+                               : "=",
+                   (int)strlen(row->arg) - is_optional, row->arg, is_optional ? "]" : "");
     }
-    must(n < size);
 }
 
 /* With its default behind it: "sentence (1)", "sentence (1; in OLD 0)". */

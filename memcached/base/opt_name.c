@@ -3,6 +3,8 @@
  */
 #include "base/opt_name.h"
 
+#include "base/phrase.h"
+
 #define NAME_MAX_BYTES 64 /* longer ones are like no other */
 #define SUGGESTIONS_MAX 8 /* names in a message */
 #define NAMES_MAX 256
@@ -39,14 +41,13 @@ alternative_len(const char *text, size_t len)
 const char *
 opt_values(const struct opt *row, char dst[160])
 {
-    size_t at = 0;
+    struct phrase t = {dst, 160, 0};
     const char *p = row->arg;
     size_t left = strlen(p) - opt_is_optional(row);
     for (bool is_first = true; left > 0; is_first = false) {
         size_t len = alternative_len(p, left);
         const char *between = is_first ? "" : len == left ? " or " : ", ";
-        at += (size_t)snprintf(dst + at, 160 - at, "%s%.*s", between, (int)len, p);
-        must(at < 160);
+        phrase_add(&t, "%s%.*s", between, (int)len, p);
         len += len < left;
         p += len;
         left -= len;
@@ -156,15 +157,14 @@ mistakes_in(const char *name, const char *text, size_t len)
 static unsigned
 list_names(const struct opt **rows, unsigned count, char *dst, size_t size)
 {
-    size_t at = 0;
+    struct phrase t = {dst, size, 0};
     for (unsigned i = 0; i < count; i++) {
         char how[80];
-        at += (size_t)snprintf(dst + at, size - at, "%s%s",
-                               i == 0           ? ""
-                               : i + 1 == count ? " or "
-                                                : ", ",
-                               opt_spelling(rows[i], how));
-        must(at < size);
+        phrase_add(&t, "%s%s",
+                   i == 0           ? ""
+                   : i + 1 == count ? " or "
+                                    : ", ",
+                   opt_spelling(rows[i], how));
     }
     return count;
 }

@@ -9,7 +9,7 @@ part_row(const void *rows, size_t count, size_t size, const char *text, size_t l
     const char *row = rows, *name;
     for (size_t i = 0; i < count; i++, row += size) {
         memcpy(&name, row, sizeof name);
-        if (name != NULL && strlen(name) == len && memcmp(name, text, len) == 0) {
+        if (name != NULL && part_is(text, len, name)) {
             return row;
         }
     }
@@ -21,6 +21,17 @@ part_find(const char *const *names, unsigned count, const char *text, size_t len
 {
     const char *const *row = part_row(names, count, sizeof *names, text, len);
     return row != NULL ? (unsigned)(row - names) : count;
+}
+
+bool
+part_has(const char *list, char separator, const char *word)
+{
+    const char *end = strchrnul(list, separator);
+    while (!part_is(list, (size_t)(end - list), word) && *end != '\0') {
+        list = end + 1;
+        end = strchrnul(list, separator);
+    }
+    return part_is(list, (size_t)(end - list), word);
 }
 
 const char *

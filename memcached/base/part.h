@@ -15,6 +15,16 @@ part_after(const char *text, const char *head)
     return strncmp(text, head, len) == 0 ? text + len : NULL;
 }
 
+/* Whether p[0..len) is this word. */
+static inline bool
+part_is(const char *p, size_t len, const char *word)
+{
+    return len == strlen(word) && memcmp(p, word, len) == 0;
+}
+
+/* Whether the list, with one separator between its words, has this one. */
+must_check bool part_has(const char *list, char separator, const char *word);
+
 /* The index of text[0..len) among the names, of which some may be NULL; `count`: it is none. */
 must_check unsigned part_find(const char *const *names, unsigned count, const char *text,
                               size_t len);

@@ -103,9 +103,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         migrate_order(b->shared, &move);
     } else if (b->shared->calls_home) {
         net_shared_map(b->shared); /* also without new connections */
-        for (unsigned i = 0; i < b->policy.count; i++) {
-            worker_order(&b->shared->workers[i], ORDER_HOME);
-        }
+        workers_order(b->shared->workers, b->policy.count, ORDER_HOME);
     }
 }
 

@@ -33,9 +33,7 @@ static void
 apply(struct net_shared *shared, uint64_t rate)
 {
     limiter_set_ceiling(&shared->core.limiter, rate, clock_now());
-    for (unsigned i = 0; i < shared->worker_count; i++) {
-        worker_order(&shared->workers[i], ORDER_RELIMIT);
-    }
+    workers_order(shared->workers, shared->worker_count, ORDER_RELIMIT);
 }
 
 static void

@@ -184,29 +184,21 @@ pass(struct maintenance *u, nsec_t now)
     return least(due, move(u, now, rel));
 }
 
-/* There is more to do at once. A worker that woke up on this thread's CPU meanwhile would have to
- * wait for the rest of a slice of milliseconds; so it runs first. */
-static void
-give_way(void)
-{
-    must(sched_yield() == 0);
-}
-
 static void *
 maintenance_main(void *arg)
 {
     struct maintenance *u = arg;
-    struct timespec until;
+    nsec_t due;
     PTHREAD_OK(pthread_setname_np(pthread_self(), "mc-upkeep"));
     do {
         nsec_t now = clock_now();
-        nsec_t due = pass(u, now);
+        due = pass(u, now);
         if (due <= now) {
-            give_way();
+            /* There is more to do at once. A worker that woke up on this thread's CPU meanwhile
+             * would have to wait for the rest of a slice of milliseconds; so it runs first. */
+            must(sched_yield() == 0);
         }
-        until = (struct timespec){.tv_sec = (time_t)(due / NSEC_PER_SEC),
-                                  .tv_nsec = (long)(due % NSEC_PER_SEC)};
-    } while (maint_wait(u->conf.maint, &until));
+    } while (maint_wait(u->conf.maint, due));
     return NULL;
 }
 

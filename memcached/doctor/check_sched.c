@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/part.h"
 #include "doctor/rows.h"
 #include "place/cgroup.h"
 
@@ -39,22 +40,16 @@ gives_warps(const struct host *h)
            host_line(h, line, "/proc/self/sched_warp_ns");
 }
 
-static bool
-begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* What each kernel needs is in doc/tuning.md. */
 static void
 judge_sched(const struct host *h, struct doctor_finding *f, const char *sched)
 {
-    if (begins(sched, "slice") && is_before(h, 6, 12)) {
+    if (part_after(sched, "slice") != NULL && is_before(h, 6, 12)) {
         finding_set(f, DOCTOR_WARN, "--sched=%.64s, which this kernel ignores", sched);
-    } else if (begins(sched, "bvt") && !gives_warps(h)) {
+    } else if (part_after(sched, "bvt") != NULL && !gives_warps(h)) {
         finding_set(f, DOCTOR_WARN, "--sched=%.64s, but this kernel gives no warps",
                     sched);
-    } else if (begins(sched, "other") && !is_before(h, 6, 6)) {
+    } else if (part_after(sched, "other") != NULL && !is_before(h, 6, 6)) {
         finding_set(f, DOCTOR_NOTE,
                     "--sched=%.64s, beside which other threads keep their slices (from "
                     "Linux 6.6 on)",
@@ -67,8 +62,8 @@ judge_sched(const struct host *h, struct doctor_finding *f, const char *sched)
 static bool
 raises(const char *sched)
 {
-    return !begins(sched, "batch") &&
-           (!begins(sched, "other:") || begins(sched, "other:-"));
+    return part_after(sched, "batch") == NULL &&
+           (part_after(sched, "other:") == NULL || part_after(sched, "other:-") != NULL);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/part.h"
 #include "doctor/rows.h"
 
 #define DEBUGFS "/sys/kernel/debug"
@@ -53,20 +54,6 @@ finding_unread(struct doctor_finding *f, const char *path, const char *absent)
     }
 }
 
-/* Is the word one of the list, which has blanks between? */
-static bool
-is_among(const char *word, const char *list)
-{
-    size_t len = strlen(word);
-    for (const char *at = list; *at != '\0'; at += strcspn(at, " ")) {
-        at += strspn(at, " ");
-        if (strcspn(at, " ") == len && strncmp(at, word, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void
 look_file(const struct host *h, struct doctor_finding *f)
 {
@@ -79,7 +66,7 @@ look_file(const struct host *h, struct doctor_finding *f)
         finding_unread(f, c->path, c->absent);
     } else {
         uint64_t number = 0;
-        bool is_good = c->good != NULL ? is_among(word, c->good)
+        bool is_good = c->good != NULL ? part_has(c->good, ' ', word)
                        : c->bad != NULL
                            ? strstr(word, c->bad) == NULL
                            : num_u64(word, strlen(word), &number) && number <= c->most;

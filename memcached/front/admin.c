@@ -5,8 +5,6 @@
  */
 #include "front/front.h"
 
-#define ADMIN_FILES 24 /* connections (admin/http.h), listeners, the thread's own */
-
 static const char usage[] =
     "--admin must be ADDR:PORT, such as 127.0.0.1:9151, or unix:PATH";
 
@@ -38,11 +36,5 @@ static const struct opt options[] = {
      .help = "serve a live page, /metrics, /health, /stats.json over HTTP"},
 };
 /* clang-format on */
-
-unsigned
-settings_admin_files(const struct settings *s)
-{
-    return s->admin != NULL ? ADMIN_FILES : 0;
-}
 
 const struct front front_admin = {OPTIONS(options), .usage = FRONT_USAGE};

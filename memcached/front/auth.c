@@ -80,7 +80,7 @@ settle(struct settings *s, int *status)
 {
     bool is_given = s->is_binding_given;
     (void)status;
-    if (s->uses_sasl && s->password_file == NULL && !auth_has_library()) {
+    if (s->uses_sasl && s->password_file == NULL && !HAVE_SASL) {
         return "This server is not built with SASL support.";
     }
     if (s->uses_sasl &&

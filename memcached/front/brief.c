@@ -4,41 +4,25 @@
 #include "front/brief.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 
+#include "base/phrase.h"
 #include "front/front.h"
 #include "control/governor.h"
 #include "net/shared.h"
 #include "qos/limit_text.h"
 
-struct line {
-    char *text;
-    size_t len;
-};
-
-__attribute__((format(printf, 2, 3))) static void
-add(struct line *line, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    line->len +=
-        (size_t)vsnprintf(line->text + line->len, BRIEF_MAX - line->len, fmt, args);
-    va_end(args);
-    must(line->len < BRIEF_MAX);
-}
-
 /* "limit 50000 (burst 100)" or, of a class, ", bulk 1000 (burst 16)". */
 static void
-add_rule(struct line *line, const char *name, uint64_t rate, uint64_t burst)
+add_rule(struct phrase *line, const char *name, uint64_t rate, uint64_t burst)
 {
     if (rate > 0) {
-        add(line, "%s %" PRIu64 " (burst %" PRIu64 ")", name, rate, burst);
+        phrase_add(line, "%s %" PRIu64 " (burst %" PRIu64 ")", name, rate, burst);
     }
 }
 
 static void
-add_limits(struct line *line, const struct stats *st)
+add_limits(struct phrase *line, const struct stats *st)
 {
     struct limiter *l = &st->shared->core.limiter;
     struct limiter_rule total = limiter_total(l);
@@ -47,7 +31,7 @@ add_limits(struct line *line, const struct stats *st)
     unsigned cpu = governor_get(st->shared->governor, &cpu_rate);
     add_rule(line, "limit", total.rate,
              total.burst != 0 ? total.burst : limit_default_burst(total.rate));
-    add(line, "%s", total.rate > 0 ? "" : "limit off");
+    phrase_add(line, "%s", total.rate > 0 ? "" : "limit off");
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (class_is_limited((enum req_class)c)) {
             snprintf(name, sizeof name, ", %s", class_name((enum req_class)c));
@@ -58,25 +42,25 @@ add_limits(struct line *line, const struct stats *st)
     add_rule(line, ", peer", front_relaxed(&l->peers.rate),
              front_relaxed(&l->peers.burst));
     if (cpu > 0) {
-        add(line, ", cpu %u%%", cpu);
+        phrase_add(line, ", cpu %u%%", cpu);
     }
     limit_text_describe((enum limiter_action)atomic_load(&l->action),
                         front_relaxed(&l->max_delay), action);
-    add(line, "; action %s, unit %s%s", action,
-        atomic_load(&l->counts_keys) ? "key" : "cmd",
-        atomic_load(&l->is_dry) ? ", dry run" : "");
+    phrase_add(line, "; action %s, unit %s%s", action,
+               atomic_load(&l->counts_keys) ? "key" : "cmd",
+               atomic_load(&l->is_dry) ? ", dry run" : "");
 }
 
 static void
-add_targets(struct line *line, const struct stats *st)
+add_targets(struct phrase *line, const struct stats *st)
 {
     const struct slo *slo = &st->shared->core.slo;
     char text[SLO_TEXT_MAX];
-    add(line, "slo %s", slo_describe(slo_get(slo, SLO_TOTAL), text));
+    phrase_add(line, "slo %s", slo_describe(slo_get(slo, SLO_TOTAL), text));
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (class_is_limited((enum req_class)c) && slo_get(slo, c).ns > 0) {
-            add(line, ", %s %s", class_name((enum req_class)c),
-                slo_describe(slo_get(slo, c), text));
+            phrase_add(line, ", %s %s", class_name((enum req_class)c),
+                       slo_describe(slo_get(slo, c), text));
         }
     }
 }
@@ -84,11 +68,12 @@ add_targets(struct line *line, const struct stats *st)
 void
 brief_settings(const struct stats *st, char lines[BRIEF_LINES][BRIEF_MAX])
 {
-    struct line limits = {lines[0], 0}, targets = {lines[1], 0}, rest = {lines[2], 0};
+    struct phrase limits = {lines[0], BRIEF_MAX, 0}, targets = {lines[1], BRIEF_MAX, 0},
+                  rest = {lines[2], BRIEF_MAX, 0};
     const struct settings *s = st->settings;
     add_limits(&limits, st);
     add_targets(&targets, st);
-    add(&rest, "classes %s; steer %s, sched %s, balance %s",
-        front_on(st->shared->core.classes.is_on), steer_mode_name(s->listen.steer),
-        prio_name(&s->sched), front_on(s->balances));
+    phrase_add(&rest, "classes %s; steer %s, sched %s, balance %s",
+               front_on(st->shared->core.classes.is_on), steer_mode_name(s->listen.steer),
+               prio_name(&s->sched), front_on(s->balances));
 }

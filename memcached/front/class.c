@@ -13,18 +13,6 @@
 #define MAX_WAIT_MOST (10 * NSEC_PER_SEC)
 
 static const char *
-add_rule(void *conf, const char *text)
-{
-    return class_rules_add(&((struct settings *)conf)->class_rules, text);
-}
-
-static const char *
-set_shares(void *conf, const char *text)
-{
-    return class_shares_parse(&((struct settings *)conf)->class_shares, text);
-}
-
-static const char *
 set_max_wait(void *conf, const char *text)
 {
     struct settings *s = conf;
@@ -47,10 +35,11 @@ static const struct opt options[] = {
      .max = 1 << 30, .arg = "SIZE", .section = QOS, .preset = "8k",
      .error = "bulk-bytes must be a size from 1 to 1g",
      .help = "a value of more bytes is bulk, with k or m"},
-    {.name = "class-rule", SET(add_rule), .arg = "RULE", .section = QOS, .adds_up = true,
+    {.name = "class-rule", PARSE(class_rules_add, class_rules), .arg = "RULE",
+     .section = QOS, .adds_up = true,
      .help = "class of a client or key: peer:10.0.0.0/8=bulk, key:batch:=background"},
-    {.name = "class-shares", SET(set_shares), .arg = "LIST", .section = QOS,
-     .adds_up = true,
+    {.name = "class-shares", PARSE(class_shares_parse, class_shares), .arg = "LIST",
+     .section = QOS, .adds_up = true,
      .help = "guaranteed percent of worker time: write:10,bulk:5,background:1"},
     {.name = "class-max-wait", SET(set_max_wait), .arg = "TIME", .section = QOS,
      .preset = "5ms", .help = "longest time a class waits for its turn, with us, ms or s"},

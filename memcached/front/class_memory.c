@@ -86,17 +86,17 @@ parse(const char *p, size_t len, struct store_shares *shares)
 static void
 tell_shares(const struct store_shares *shares, char *to, size_t size)
 {
-    size_t len = (size_t)snprintf(to, size, "%s", shares->is_on ? "" : OFF);
+    struct phrase t = {to, size, 0};
+    phrase_add(&t, "%s", shares->is_on ? "" : OFF);
     for (unsigned c = CLASS_SMALL; c < CLASS_COUNT && shares->is_on; c++) {
         const struct store_share *share = &shares->of[class_owner((enum req_class)c)];
         if (share->per_mille > 0) {
-            len += (size_t)snprintf(to + len, size - len, "%s%s:%g%%%s",
-                                    len > 0 ? "," : "", class_name((enum req_class)c),
-                                    (double)share->per_mille / PER_MILLE_OF_PERCENT,
-                                    share->is_ceiling ? MAX : "");
+            phrase_add(&t, "%s%s:%g%%%s", t.len > 0 ? "," : "",
+                       class_name((enum req_class)c),
+                       (double)share->per_mille / PER_MILLE_OF_PERCENT,
+                       share->is_ceiling ? MAX : "");
         }
     }
-    must(len < size);
 }
 
 /* ---- option ---------------------------------------------------------------------------- */

@@ -13,10 +13,6 @@
 
 /* ---- options --------------------------------------------------------------------------- */
 
-struct own {
-    enum fair_by by;
-};
-
 static enum fair_by
 fair_by_now(const struct stats *st)
 {
@@ -28,21 +24,19 @@ static void
 set_fair(struct stats *st, enum fair_by by)
 {
     tenants_set(&st->shared->core, by);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_order(&st->workers[i], ORDER_RELIMIT);
-    }
+    workers_order(st->workers, st->worker_count, ORDER_RELIMIT);
 }
 
 static void
 read_fair(void *program, void *conf)
 {
-    ((struct own *)front_own(conf, &front_fair))->by = fair_by_now(program);
+    ((struct settings *)conf)->fair_by = fair_by_now(program);
 }
 
 static bool
 apply_fair(void *program, const void *conf)
 {
-    set_fair(program, ((const struct own *)front_own_of(conf, &front_fair))->by);
+    set_fair(program, ((const struct settings *)conf)->fair_by);
     return true;
 }
 
@@ -50,7 +44,7 @@ static const struct opt_live live = {read_fair, apply_fair, NULL};
 
 /* clang-format off */
 static const struct opt options[] = {
-    {.name = "fair", .kind = OPT_CHOICE, OWN(struct own, by), OPT_CHOICES(fair_by_names),
+    {.name = "fair", .kind = OPT_CHOICE, OF(fair_by), OPT_CHOICES(fair_by_names),
      .exit_status = FRONT_USAGE, .arg = "off|peer|prefix|class", .section = QOS,
      .after = "control", .preset = "off", .live = &live,
      .error = "--fair must be off, peer, prefix or class",
@@ -61,7 +55,7 @@ static const struct opt options[] = {
 static void
 wire(const struct settings *s, struct net_shared *shared)
 {
-    tenants_set(&shared->core, ((const struct own *)front_own_of(s, &front_fair))->by);
+    tenants_set(&shared->core, s->fair_by);
 }
 
 /* ---- statistics ------------------------------------------------------------------------ */

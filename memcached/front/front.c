@@ -49,18 +49,6 @@ front_state(const struct settings *s, const struct front *front)
     return s->state[place_of(front)];
 }
 
-void *
-front_own(struct settings *s, const struct front *front)
-{
-    return s->own[place_of(front)];
-}
-
-const void *
-front_own_of(const struct settings *s, const struct front *front)
-{
-    return s->own[place_of(front)];
-}
-
 /* ---- options -------------------------------------------------------------------------- */
 
 static const struct opt_section sections[] = {
@@ -97,12 +85,6 @@ add_option(struct opt *all, size_t count, const struct opt *row,
         memmove(&all[at + 1], &all[at], (count - at) * sizeof *all);
     }
     all[at] = *row;
-    if (row->offset >= sizeof(struct settings)) { /* OWN */
-        size_t within = row->offset - sizeof(struct settings);
-        must(within + row->size <= SETTINGS_OWN_BYTES);
-        all[at].offset = offsetof(struct settings, own) +
-                         place_of(front) * SETTINGS_OWN_BYTES + within;
-    }
     all[at].exit_status = row->exit_status != 0 ? row->exit_status : front->usage;
     if (front->missing != NULL) {
         all[at].kind = OPT_REFUSE;
@@ -252,12 +234,11 @@ refuse_usage(struct serve_qos *q, const struct qos_row *row)
                             row->arguments);
     }
     const struct qos_row *all[ROWS_MAX];
-    size_t count = collect(all), len = 0;
-    char words[LINE_MAX_BYTES] = "";
+    size_t count = collect(all);
+    char words[LINE_MAX_BYTES];
+    struct phrase t = {words, sizeof words, 0};
     for (size_t i = 0; i < count; i++) {
-        len += (size_t)snprintf(words + len, sizeof words - len, "%s%s", i > 0 ? "|" : "",
-                                all[i]->word);
-        must(len < sizeof words);
+        phrase_add(&t, "%s%s", i > 0 ? "|" : "", all[i]->word);
     }
     return front_refuse(q, "usage: qos %s ...", words);
 }

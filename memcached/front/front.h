@@ -5,11 +5,12 @@
  * statistics, and its way into the modules; one file each. The tables of all (options and
  * --help, "qos" and "qos help", "stats ...") are made of the fronts' rows, in the order of the
  * list in front.c. To add an option: its row in its front, its field in the module's conf
- * struct or in the front's own, a paragraph in doc/memcached.1.
+ * struct or in struct settings, a paragraph in doc/memcached.1.
  */
 #pragma once
 
 #include "base/opt.h"
+#include "base/phrase.h"
 #include "front/settings.h"
 #include "front/stats.h"
 #include "serve/env.h"
@@ -33,12 +34,10 @@ enum front_section {
 
 /* A row's field in struct settings. */
 #define OF(field) OPT_FIELD(struct settings, field)
-/* Or in a struct of the front's own, of SETTINGS_OWN_BYTES at most: front_own(). */
-#define OWN(type, field)                                                                 \
-    .offset = sizeof(struct settings) + offsetof(type, field),                           \
-    .size = sizeof(((type *)NULL)->field)
 /* What a CALL of struct settings does. */
 #define SET(function) .kind = OPT_CALL, .call = function
+/* And of a field alone, which function(the field, text) fills. */
+#define PARSE(function, field) .kind = OPT_PARSE, .call = function, OF(field)
 
 /* Runs one sub-command; q->words begin behind its own word, and their number is within the
  * row's bounds. Returns the reply. REPLY_BAD_FORMAT stands for the row's usage; front_refuse
@@ -123,9 +122,6 @@ struct opt_table front_options(enum profile profile);
 const struct front *front_at(unsigned n);
 /* The state of its own that a front has; *s may be const, the state is not. */
 void *front_state(const struct settings *s, const struct front *front);
-/* What rows with OWN have their fields in; zeroed at the start, and read-only after it as *s is. */
-void *front_own(struct settings *s, const struct front *front);
-const void *front_own_of(const struct settings *s, const struct front *front);
 
 /* The hooks of serve/env.h; ctx is the struct stats. */
 enum reply front_qos(void *ctx, struct serve_qos *q);

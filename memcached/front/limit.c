@@ -81,9 +81,7 @@ read_limits(void *program, void *conf)
 static enum reply
 relimit(struct stats *st)
 {
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_order(&st->workers[i], ORDER_RELIMIT);
-    }
+    workers_order(st->workers, st->worker_count, ORDER_RELIMIT);
     return REPLY_OK;
 }
 
@@ -130,38 +128,39 @@ apply_cpu(void *program, const void *conf)
 }
 
 /* "50000,burst=500"; a burst that is the default is left out. */
-static size_t
-put_rule(char *to, size_t size, const char *name, struct limiter_rule rule)
+static void
+add_rule(struct phrase *t, const char *name, struct limiter_rule rule)
 {
-    size_t len = (size_t)snprintf(to, size, "%s%" PRIu64, name, rule.rate);
     if (rule.rate == 0) {
-        return (size_t)snprintf(to, size, "%soff", name);
+        phrase_add(t, "%soff", name);
+        return;
     }
+    phrase_add(t, "%s%" PRIu64, name, rule.rate);
     if (rule.burst != 0 && rule.burst != limit_default_burst(rule.rate)) {
-        len += (size_t)snprintf(to + len, size - len, ",burst=%" PRIu64, rule.burst);
+        phrase_add(t, ",burst=%" PRIu64, rule.burst);
     }
-    return len;
 }
 
 static void
 tell_rates(const void *conf, char *to, size_t size)
 {
     const struct limiter_conf *limits = &((const struct settings *)conf)->limits;
-    size_t len = put_rule(to, size, "", limits->total);
+    struct phrase t = {to, size, 0};
+    add_rule(&t, "", limits->total);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         char name[32];
         snprintf(name, sizeof name, ",%s=", class_name((enum req_class)c));
         if (limits->by_class[c].rate > 0) {
-            len += put_rule(to + len, size - len, name, limits->by_class[c]);
+            add_rule(&t, name, limits->by_class[c]);
         }
     }
-    must(len < size);
 }
 
 static void
 tell_peer(const void *conf, char *to, size_t size)
 {
-    put_rule(to, size, "", ((const struct settings *)conf)->limits.peer);
+    add_rule(&(struct phrase){to, size, 0}, "",
+             ((const struct settings *)conf)->limits.peer);
 }
 
 static void

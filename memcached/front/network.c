@@ -8,6 +8,7 @@
 #include "front/front.h"
 
 #define SPARE_FILES 32  /* descriptors beside connections and workers */
+#define ADMIN_FILES 24  /* connections (admin/http.h), listeners, the thread's own */
 #define PORT_UNSET (-2) /* while the options are read */
 #define PORT_DEFAULT 11211
 #define MANY_THREADS 64
@@ -241,7 +242,7 @@ worker_files(const struct settings *s)
 unsigned
 settings_files(const struct settings *s, unsigned *least)
 {
-    *least = (unsigned)s->max_conns + settings_admin_files(s);
+    *least = (unsigned)s->max_conns + (s->admin != NULL ? ADMIN_FILES : 0);
     return *least + worker_files(s) + SPARE_FILES;
 }
 

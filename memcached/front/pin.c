@@ -29,18 +29,6 @@ set_pin(void *conf, const char *text)
 }
 
 static const char *
-set_sched(void *conf, const char *text)
-{
-    return prio_parse(&((struct settings *)conf)->sched, text);
-}
-
-static const char *
-set_busy_poll(void *conf, const char *text)
-{
-    return busypoll_parse(&((struct settings *)conf)->busy_poll, text);
-}
-
-static const char *
 set_resctrl(void *conf, const char *text)
 {
     ((struct settings *)conf)->resctrl.group = text;
@@ -54,30 +42,24 @@ set_schemata(void *conf, const char *text)
     return resctrl_check_schemata(text);
 }
 
-static const char *
-set_membind(void *conf, const char *text)
-{
-    return membind_parse(&((struct settings *)conf)->membind, text);
-}
-
 /* clang-format off */
 static const struct opt options[] = {
     {.letter = 'T', .name = "pin", SET(set_pin), .section = THREADS, .common = 15,
      .arg = "spread|compact|cores|llc|2s6c1t|list:CPUS|none?", .preset_help = "spread",
      .help = "pin workers to CPUs"},
-    {.name = "sched", SET(set_sched), .arg = "other:N|slice:T|fifo[:P]|rr[:P]|bvt|batch",
+    {.name = "sched", PARSE(prio_parse, sched), .arg = "other:N|slice:T|fifo[:P]|rr[:P]|bvt|batch",
      .section = THREADS, .help = "scheduling policy of workers; other:N is a nice value"},
     {.name = "irq-suspend", .kind = OPT_FLAG, OF(busy_poll.prefers), .section = THREADS,
      .help = "workers prefer polling, so that the NIC's interrupts can stay off"},
-    {.name = "busy-poll", SET(set_busy_poll), .arg = "USECS[:BUDGET]", .section = THREADS,
-     .preset = "0", .help = "busy-poll the NIC for USECS before sleeping; 0: off"},
+    {.name = "busy-poll", PARSE(busypoll_parse, busy_poll), .arg = "USECS[:BUDGET]",
+     .section = THREADS, .preset = "0", .help = "busy-poll the NIC for USECS before sleeping; 0: off"},
     {.name = "resctrl", SET(set_resctrl), .arg = "GROUP", .section = THREADS,
      .help = "workers join this group of resctrl (cache and memory bandwidth)"},
     {.name = "resctrl-schemata", SET(set_schemata), .arg = "LIMITS", .section = THREADS,
      .help = "create the group with these limits, such as L3:0=ff0;MB:0=70"},
     {.name = "resctrl-root", .kind = OPT_TEXT, OF(resctrl.root), .arg = "DIR",
      .section = THREADS, .preset = RESCTRL_ROOT, .help = "mount point of resctrl"},
-    {.name = "membind", SET(set_membind), .arg = "interleave|local|node:K|none",
+    {.name = "membind", PARSE(membind_parse, membind), .arg = "interleave|local|node:K|none",
      .section = THREADS, .help = "memory nodes of the items"},
     {.name = "pin-dry-run", .kind = OPT_SET, OF(action), .value = ACTION_PIN_DRY_RUN,
      .section = THREADS, .after = "balance", .is_argv_only = true,

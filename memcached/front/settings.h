@@ -15,6 +15,7 @@
 #include "place/placement.h"
 #include "proto/rules.h"
 #include "qos/class_rules.h"
+#include "qos/fair.h"
 #include "qos/limiter.h"
 #include "qos/slo.h"
 #include "qos/steer.h"
@@ -28,7 +29,6 @@
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
 #define SETTINGS_SLAB_SIZES_MAX 62
 #define SETTINGS_FRONTS_MAX 32
-#define SETTINGS_OWN_BYTES 64
 #define SETTINGS_ADMIN_UNIX "unix:" /* before the path of a UNIX socket in --admin */
 
 enum settings_action {
@@ -48,8 +48,6 @@ struct settings {
     struct config config;
     const char *help_topic;           /* of ACTION_HELP; NULL: all */
     void *state[SETTINGS_FRONTS_MAX]; /* front_state(), which is not read-only */
-    /* settings that are one front's alone: front_own() */
-    _Alignas(8) char own[SETTINGS_FRONTS_MAX][SETTINGS_OWN_BYTES];
     /* network */
     struct listen_conf listen;
     struct udp_conf udp;
@@ -95,6 +93,7 @@ struct settings {
     bool is_steered; /* --steer was given; else it follows from --pin */
     struct membind_spec membind;
     struct limiter_conf limits;
+    enum fair_by fair_by;
     struct slo_target slo[SLO_RULES];
     unsigned cpu_percent; /* 0: no limit */
     bool balances;
@@ -130,7 +129,5 @@ void settings_wire(const struct settings *s, struct net_shared *shared);
 /* How many descriptors there will be, roughly: those of -c, of --admin and of workers, their sockets of
  * UDP, listeners and statistics of the kernel. *least: without these the server does not start. */
 unsigned settings_files(const struct settings *s, unsigned *least);
-/* Of them those of --admin. */
-unsigned settings_admin_files(const struct settings *s);
 struct maintenance_conf settings_maintenance(void); /* by the environment */
 struct placement_conf settings_placement(const struct settings *s);

@@ -41,15 +41,14 @@ tell_targets(const void *conf, char *to, size_t size)
 {
     const struct slo_target *targets = ((const struct settings *)conf)->slo;
     char text[SLO_TEXT_MAX];
-    size_t len = (size_t)snprintf(to, size, "%s", slo_describe(targets[SLO_TOTAL], text));
+    struct phrase t = {to, size, 0};
+    phrase_add(&t, "%s", slo_describe(targets[SLO_TOTAL], text));
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (targets[c].ns > 0) {
-            len += (size_t)snprintf(to + len, size - len, ",%s=%s",
-                                    class_name((enum req_class)c),
-                                    slo_describe(targets[c], text));
+            phrase_add(&t, ",%s=%s", class_name((enum req_class)c),
+                       slo_describe(targets[c], text));
         }
     }
-    must(len < size);
 }
 
 static const struct opt_live live = {read_targets, apply_targets, tell_targets};

@@ -21,7 +21,6 @@ struct snapshot {
     struct rusage usage;
     struct stats_counts n; /* since the last reset */
     struct store_totals store;
-    struct store_class_stats lists; /* of all classes: moves between the lists */
     struct limit_counts limits;
     uint64_t qps_limit, shed;
     double level_pct, headroom_pct;
@@ -33,12 +32,6 @@ struct snapshot {
     bool has_tls, moves_pages, shows_pool, has_crawler,
         has_maintainer; /* have lines of their own */
 };
-
-void
-stats_init(struct stats *st, const pthread_mutexattr_t *lock_attr)
-{
-    PTHREAD_OK(pthread_mutex_init(&st->lock, lock_attr));
-}
 
 void
 stats_fini(struct stats *st)
@@ -186,20 +179,6 @@ count(const struct stats *st)
 }
 
 static void
-sum_lists(const struct stats *st, struct snapshot *x)
-{
-    struct store *store = st->shared->store;
-    for (unsigned id = 1; id <= store_class_count(store); id++) {
-        struct store_class_stats c;
-        store_class_stats(store, id, x->now, &c);
-        x->lists.moves_to_cold += c.moves_to_cold;
-        x->lists.moves_to_warm += c.moves_to_warm;
-        x->lists.moves_within_lru += c.moves_within_lru;
-        x->lists.direct_reclaims += c.direct_reclaims;
-    }
-}
-
-static void
 sum_memory(const struct stats *st, struct snapshot *x)
 {
     x->free_blocks = front_sum(st, COUNTER_OF(core.pool.spare_count));
@@ -239,9 +218,6 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->shows_pool =
         x->rules->always_shows_page_pool || store_automove(shared->store).level > 0;
     must(getrusage(RUSAGE_SELF, &x->usage) == 0);
-    if (x->has_maintainer) {
-        sum_lists(st, x);
-    }
     store_totals(shared->store, &x->store);
     sum_memory(st, x);
     /* What is read under the lock is not older than the baseline. */

@@ -49,8 +49,6 @@ struct stats {
     struct stats_parts parts_baseline[STORE_CLASSES];
 };
 
-/* lock_attr: of a lock that workers share with other threads. */
-void stats_init(struct stats *st, const pthread_mutexattr_t *lock_attr);
 /* The fronts end what they have begun. */
 void stats_fini(struct stats *st);
 /* The workers have started, and have no connections yet. False: no memory. */

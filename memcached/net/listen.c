@@ -92,10 +92,7 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
     one->entry.fd = fd;
     atomic_init(&one->entry.state, REGISTRY_LISTENING);
     atomic_init(&one->entry.last_cmd, clock_rel(clock_now()));
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof addr;
-    must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
-    addr_format("tcp", (struct sockaddr *)&addr, len, one->addr, sizeof one->addr);
+    addr_format_own("tcp", fd, one->addr, sizeof one->addr);
     one->entry.addr = one->addr;
     if (!registry_add(&l->shared->registry, &one->entry)) {
         free(one);

@@ -35,17 +35,23 @@ start_polling(struct loop *l)
            event_add(&l->polled, NULL) == 0;
 }
 
+struct event_base *
+loop_base(void)
+{
+    struct event_config *config = event_config_new();
+    if (config == NULL) {
+        return NULL;
+    }
+    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+    struct event_base *base = event_base_new_with_config(config);
+    event_config_free(config);
+    return base;
+}
+
 bool
 loop_open(struct loop *l)
 {
-    *l = (struct loop){.base = NULL};
-    struct event_config *config = event_config_new();
-    if (config == NULL) {
-        return false;
-    }
-    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-    l->base = event_base_new_with_config(config);
-    event_config_free(config);
+    *l = (struct loop){.base = loop_base()};
     if (l->base == NULL) {
         return false;
     }

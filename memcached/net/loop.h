@@ -32,6 +32,9 @@ struct loop {
     int ended_by; /* the signal */
 };
 
+/* A base of events for one thread, without locks, to be freed with event_base_free. NULL: no memory
+ * or descriptors. */
+struct event_base *loop_base(void);
 /* False: no memory or descriptors. */
 must_check bool loop_open(struct loop *l);
 /* SIGHUP calls on_hangup(ctx) in the loop. False: no memory or descriptors. */

@@ -405,14 +405,11 @@ destroy(struct udp *u)
 static void
 describe(struct udp *u)
 {
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof addr;
     u->entry.fd = u->source.fd;
     u->entry.is_udp = true;
     atomic_init(&u->entry.state, REGISTRY_READ);
     atomic_init(&u->entry.last_cmd, u->worker->core.env.now);
-    must(getsockname(u->source.fd, (struct sockaddr *)&addr, &len) == 0);
-    addr_format("udp", (struct sockaddr *)&addr, len, u->addr, sizeof u->addr);
+    addr_format_own("udp", u->source.fd, u->addr, sizeof u->addr);
     u->entry.addr = u->addr;
 }
 

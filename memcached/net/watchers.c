@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/owner_of.h"
+#include "net/loop.h"
 
 /* How often the rings are looked at while a client watches; one that fills wakes the
  * thread before. */
@@ -312,13 +313,7 @@ thread_main(void *arg)
 static bool
 create_base(struct watchers *ws)
 {
-    struct event_config *config = event_config_new();
-    if (config == NULL) {
-        return false;
-    }
-    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-    ws->base = event_base_new_with_config(config);
-    event_config_free(config);
+    ws->base = loop_base();
     /* libevent allocates for the first timer of a base: now, not with the first watcher. */
     struct timeval every = {.tv_usec = TICK_MS * 1000};
     return ws->base != NULL &&

@@ -32,6 +32,14 @@ worker_order(struct worker *w, enum worker_order order)
     mbox_wake(&w->mbox);
 }
 
+void
+workers_order(struct worker *workers, unsigned count, enum worker_order order)
+{
+    for (unsigned i = 0; i < count; i++) {
+        worker_order(&workers[i], order);
+    }
+}
+
 bool
 worker_ping(struct worker *w)
 {

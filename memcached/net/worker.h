@@ -136,6 +136,7 @@ void worker_expect(struct worker *w);
 void worker_give(struct worker *w, struct handoff *handoff);
 /* Any thread. */
 void worker_order(struct worker *w, enum worker_order order);
+void workers_order(struct worker *workers, unsigned count, enum worker_order order);
 /* Any thread: asks for a pass. False: there was none since the last time. */
 must_check bool worker_ping(struct worker *w);
 

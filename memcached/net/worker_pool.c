@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/await.h"
 #include "net/migrate.h"
 #include "net/worker.h"
 #include "net/worker_thread.h"
@@ -54,9 +55,7 @@ worker_pool_start(struct net_shared *shared)
         }
     }
     for (unsigned i = 0; i < c->started; i++) {
-        while (sem_wait(&c->ready) != 0) {
-            must(errno == EINTR);
-        }
+        await(&c->ready);
     }
     return error;
 }
@@ -96,16 +95,12 @@ worker_pool_stop(struct net_shared *shared)
     must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
     until.tv_sec += DRAIN_SECONDS;
     migrate_stop(shared);
-    for (unsigned i = 0; i < c->started; i++) {
-        worker_order(&shared->workers[i], ORDER_DRAIN);
-    }
+    workers_order(shared->workers, c->started, ORDER_DRAIN);
     if (!have_ended(c, &until)) {
-        for (unsigned i = 0; i < c->started; i++) {
-            worker_order(&shared->workers[i], ORDER_STOP);
-        }
+        workers_order(shared->workers, c->started, ORDER_STOP);
     }
     for (unsigned i = 0; i < c->started; i++) {
-        worker_join(&shared->workers[i]);
+        PTHREAD_OK(pthread_join(shared->workers[i].thread, NULL));
     }
     for (unsigned i = 0; i < c->started; i++) {
         worker_fini(&shared->workers[i]);

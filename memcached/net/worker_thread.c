@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/await.h"
 #include "base/log.h"
 #include "base/owner_of.h"
 #include "base/timer.h"
@@ -185,14 +186,6 @@ start_serving(struct worker *w)
            poller_add(&w->poller, &w->wakeup.timer, POLLER_READ);
 }
 
-static void
-await(sem_t *sem)
-{
-    while (sem_wait(sem) != 0) {
-        must(errno == EINTR);
-    }
-}
-
 static void *
 worker_main(void *arg)
 {
@@ -269,12 +262,6 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     free_parts(w);
     errno = rc;
     return false;
-}
-
-void
-worker_join(struct worker *w)
-{
-    PTHREAD_OK(pthread_join(w->thread, NULL));
 }
 
 /* Connections that were handed over too late to be served. */

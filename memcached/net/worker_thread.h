@@ -12,7 +12,5 @@ struct worker;
 
 /* Starts the thread; pins it before it allocates anything. False with errno. */
 must_check bool worker_start(struct worker *w, unsigned index, struct net_shared *shared);
-/* Waits for the thread's end; after ORDER_DRAIN or ORDER_STOP. */
-void worker_join(struct worker *w);
-/* After all have been joined: they may have given each other connections to the last. */
+/* After the threads of all have been joined: they may have given each other connections to the last. */
 void worker_fini(struct worker *w);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "base/part.h"
 
 #define TEXT_LEN 256
 #define MILLI 1000
@@ -44,20 +45,6 @@ find_line(struct group *g, const char *path, bool (*take)(struct group *, char *
     return is_found;
 }
 
-/* Is `word` one of a comma-separated list? */
-static bool
-has_word(const char *list, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = list; *p != '\0'; p += strcspn(p, ",")) {
-        p += *p == ',';
-        if (strcspn(p, ",") == len && strncmp(p, word, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A line of /proc/self/cgroup, "number:controllers:path"; version 2 has no controllers, and is
  * used where no hierarchy of version 1 has this one. */
 static bool
@@ -70,7 +57,7 @@ take_path(struct group *g, char *line)
     }
     *path++ = '\0';
     controllers++;
-    bool is_v1 = has_word(controllers, g->controller);
+    bool is_v1 = part_has(controllers, ',', g->controller);
     if (is_v1 || *controllers == '\0') {
         g->is_v2 = !is_v1;
         snprintf(g->path, sizeof g->path, "%s", path);
@@ -114,7 +101,8 @@ take_mount(struct group *g, char *line)
     return rest != NULL && sscanf(line, "%*s %*s %*s %4095s %4095s", inner, point) == 2 &&
            sscanf(rest, " - %15s %*s %255s", type, options) == 2 &&
            strcmp(type, g->is_v2 ? "cgroup2" : "cgroup") == 0 &&
-           (g->is_v2 || has_word(options, g->controller)) && join_paths(g, point, inner);
+           (g->is_v2 || part_has(options, ',', g->controller)) &&
+           join_paths(g, point, inner);
 }
 
 /* Of a process; it is looked for where this one sees the hierarchies mounted. */

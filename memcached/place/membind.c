@@ -22,8 +22,9 @@ static const char *const names[] = {
 };
 
 const char *
-membind_parse(struct membind_spec *spec, const char *text)
+membind_parse(void *to, const char *text)
 {
+    struct membind_spec *spec = to;
     static const char node[] = "node:";
     uint32_t number;
     unsigned policy = part_find(names, MEMBIND_NODE, text, strlen(text));

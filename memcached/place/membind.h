@@ -37,7 +37,7 @@ struct membind {
 };
 
 /* Parses "interleave", "local", "node:K", "none". NULL, or what is wrong. */
-must_check const char *membind_parse(struct membind_spec *spec, const char *text);
+must_check const char *membind_parse(void *to, const char *text);
 /* "node:3"; the text lives until the thread's next call. */
 const char *membind_name(const struct membind_spec *spec);
 

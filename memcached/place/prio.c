@@ -105,8 +105,9 @@ static const struct {
 };
 
 const char *
-prio_parse(struct prio_spec *spec, const char *text)
+prio_parse(void *to, const char *text)
 {
+    struct prio_spec *spec = to;
     size_t len = strcspn(text, ":");
     const char *value = text[len] == ':' ? text + len + 1 : NULL;
     *spec = (struct prio_spec){.policy = PRIO_LEAVE};

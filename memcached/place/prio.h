@@ -43,7 +43,7 @@ struct prio_seen {
 
 /* Parses "other:-20", "slice:100us", "fifo", "fifo:10", "rr:10", "bvt", "batch". NULL, or what is
  * wrong; "deadline" is refused with the reason. */
-must_check const char *prio_parse(struct prio_spec *spec, const char *text);
+must_check const char *prio_parse(void *to, const char *text);
 /* "slice:100000ns", "default"; the text lives until the thread's next call. */
 const char *prio_name(const struct prio_spec *spec);
 /* Locks shared with threads of another priority must inherit it. */

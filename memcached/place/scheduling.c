@@ -3,7 +3,6 @@
  */
 #include "place/scheduling.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,16 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/await.h"
 #include "base/cpumask.h"
 #include "place/threadstat.h"
-
-static void
-await(sem_t *sem)
-{
-    while (sem_wait(sem) != 0) {
-        must(errno == EINTR);
-    }
-}
 
 /* ---- rights --------------------------------------------------------------------------- */
 

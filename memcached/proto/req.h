@@ -7,6 +7,7 @@
 
 #include "base/must.h"
 
+#define LINE_END_BYTES 2 /* CR LF, in the text protocol behind each line and value */
 #define REQ_WORDS_MAX 8
 #define REQ_KEY_MAX 250
 #define REQ_VALUE_MAX 2147483645u /* bytes of a value, CR LF excluded */

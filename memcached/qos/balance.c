@@ -81,14 +81,6 @@ pressure(const struct balance *b, const struct balance_sample *samples, unsigned
 
 /* ---- loads ---------------------------------------------------------------------------- */
 
-/* A long pass is counted when it ends, so a window may seem to hold more than there is. */
-static double
-fraction(uint64_t now, uint64_t before, nsec_t window)
-{
-    double f = now > before ? (double)(now - before) / (double)window : 0.0;
-    return f < 1.0 ? f : 1.0;
-}
-
 /* Orders by which nothing moves become rare. A worker that cannot empty a crowded CPU,
  * because its last connections are never between two requests, does not hold up what else
  * is to move. */
@@ -171,8 +163,8 @@ take_samples(struct balance *b, const struct balance_sample *samples, nsec_t win
     shift_moved(b, samples);
     for (unsigned i = 0; i < b->count; i++) {
         struct balance_worker *w = &b->workers[i];
-        double busy = fraction(samples[i].busy_ns, w->last.busy_ns, window);
-        double wait = fraction(samples[i].wait_ns, w->last.wait_ns, window);
+        double busy = crowd_part_of(samples[i].busy_ns, w->last.busy_ns, window);
+        double wait = crowd_part_of(samples[i].wait_ns, w->last.wait_ns, window);
         w->busy += WEIGHT * (busy - w->busy);
         w->wait += WEIGHT * (wait - w->wait);
         take_delay(w, &samples[i]);

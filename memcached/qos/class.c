@@ -110,8 +110,9 @@ class_shares_init(struct class_shares *s)
 }
 
 const char *
-class_shares_parse(struct class_shares *s, const char *text)
+class_shares_parse(void *to, const char *text)
 {
+    struct class_shares *s = to;
     static const char bad[] =
         "class-shares must be like write:10,bulk:5,background:1, in "
         "percent from 0.1";

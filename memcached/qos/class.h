@@ -88,4 +88,4 @@ struct class_shares {
 void class_shares_init(struct class_shares *s);
 /* Reads "write:10,bulk:5,background:0.5", percent; classes left out keep theirs. NULL, or
  * what is wrong. */
-const char *class_shares_parse(struct class_shares *s, const char *text);
+const char *class_shares_parse(void *to, const char *text);

@@ -3,8 +3,7 @@
  */
 #include "qos/class_rules.h"
 
-static const char peer_kind[] = "peer:";
-static const char key_kind[] = "key:";
+#include "base/part.h"
 
 /* What is wrong with a rule, or NULL. */
 static const char *
@@ -56,8 +55,9 @@ add_key(struct class_rules *r, const char *what, size_t len, enum req_class clas
 }
 
 const char *
-class_rules_add(struct class_rules *r, const char *text)
+class_rules_add(void *to, const char *text)
 {
+    struct class_rules *r = to;
     const char *equals = strrchr(text, '=');
     if (equals == NULL) {
         return "class-rule must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
@@ -66,13 +66,12 @@ class_rules_add(struct class_rules *r, const char *text)
     if (class == CLASS_NONE) {
         return "class-rule: the class must be small, write, bulk or background";
     }
-    if (strncmp(text, peer_kind, strlen(peer_kind)) == 0) {
-        const char *what = text + strlen(peer_kind);
-        return add_peer(r, what, (size_t)(equals - what), class);
+    const char *peer = part_after(text, "peer:"), *key = part_after(text, "key:");
+    if (peer != NULL) {
+        return add_peer(r, peer, (size_t)(equals - peer), class);
     }
-    if (strncmp(text, key_kind, strlen(key_kind)) == 0) {
-        const char *what = text + strlen(key_kind);
-        return add_key(r, what, (size_t)(equals - what), class);
+    if (key != NULL) {
+        return add_key(r, key, (size_t)(equals - key), class);
     }
     return "class-rule must be peer:NETWORK=CLASS or key:PREFIX=CLASS";
 }

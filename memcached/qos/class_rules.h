@@ -33,7 +33,7 @@ struct class_rules {
 };
 
 /* Adds "peer:10.0.0.0/8=bulk" or "key:batch:=background"; NULL, or what is wrong with it. */
-must_check const char *class_rules_add(struct class_rules *r, const char *text);
+must_check const char *class_rules_add(void *to, const char *text);
 /* CLASS_NONE: no rule. */
 enum req_class class_rules_peer(const struct class_rules *r,
                                 const uint8_t ip[IPNET_BYTES]);

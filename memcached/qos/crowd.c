@@ -20,8 +20,8 @@ crowd_fini(struct crowd *c)
     *c = (struct crowd){.count = 0};
 }
 
-static double
-part_of(uint64_t now, uint64_t before, nsec_t window)
+double
+crowd_part_of(uint64_t now, uint64_t before, nsec_t window)
 {
     double f = now > before ? (double)(now - before) / (double)window : 0.0;
     return f < 1.0 ? f : 1.0;
@@ -50,10 +50,10 @@ others_on(const struct crowd *c, const struct crowd_sample *samples, unsigned wo
           nsec_t window)
 {
     const struct crowd_sample *now = &samples[worker];
-    double others = part_of(now->used_ns, c->workers[worker].last.used_ns, window);
+    double others = crowd_part_of(now->used_ns, c->workers[worker].last.used_ns, window);
     for (unsigned i = 0; i < c->count; i++) {
         if (samples[i].cpu == now->cpu) {
-            others -= part_of(samples[i].run_ns, c->workers[i].last.run_ns, window);
+            others -= crowd_part_of(samples[i].run_ns, c->workers[i].last.run_ns, window);
         }
     }
     return others > 0.0 ? others : 0.0;
@@ -65,8 +65,8 @@ take_sample(struct crowd *c, const struct crowd_sample *samples, unsigned i,
 {
     struct crowd_worker *w = &c->workers[i];
     const struct crowd_sample *now = &samples[i];
-    w->run += WEIGHT * (part_of(now->run_ns, w->last.run_ns, window) - w->run);
-    w->wait += WEIGHT * (part_of(now->wait_ns, w->last.wait_ns, window) - w->wait);
+    w->run += WEIGHT * (crowd_part_of(now->run_ns, w->last.run_ns, window) - w->run);
+    w->wait += WEIGHT * (crowd_part_of(now->wait_ns, w->last.wait_ns, window) - w->wait);
     if (now->used_ns == 0 || now->cpu < 0 || now->cpu != w->last.cpu) {
         w->others = 0.0;
     } else if (w->last.used_ns != 0) {

@@ -50,5 +50,8 @@ must_check bool crowd_init(struct crowd *c, unsigned count);
 void crowd_fini(struct crowd *c);
 /* At the end of each window. samples: one for each worker. At least one is never crowded. */
 void crowd_step(struct crowd *c, const struct crowd_sample *samples, nsec_t window);
+/* What has grown in a window, as a part of it. A long pass is counted when it ends, so a window may
+ * seem to hold more than there is: then it is 1. */
+double crowd_part_of(uint64_t now, uint64_t before, nsec_t window);
 /* Is it worth while to ask what the CPUs have done, next time? */
 must_check bool crowd_wants_used(const struct crowd *c);

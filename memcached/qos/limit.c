@@ -107,8 +107,8 @@ limit_burst_time(const struct limit *l)
     return limit_time(l, atomic_load_explicit(&l->burst, memory_order_relaxed));
 }
 
-static uint64_t
-lease_size(uint64_t rate, unsigned workers)
+uint64_t
+limit_lease_size(uint64_t rate, unsigned workers)
 {
     uint64_t size = rate / LEASE_PER_SEC / workers;
     if (size < 1) {
@@ -126,12 +126,6 @@ limit_tokens(const struct limit *l, nsec_t now)
     double missing =
         full_at > now ? (double)(full_at - now) * (double)rate / (double)NSEC_PER_SEC : 0;
     return rate > 0 ? (double)burst - missing : 0;
-}
-
-uint64_t
-limit_lease_size(const struct limit *l)
-{
-    return lease_size(atomic_load_explicit(&l->rate, memory_order_relaxed), l->workers);
 }
 
 /* What is owed beyond an empty bucket, in time. It does not grow with a lower rate: a
@@ -280,7 +274,7 @@ lease_refill(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *ret
             return true;
         }
         uint64_t level = level_ns(&s, now);
-        uint64_t size = lease_size(s.rate, l->workers);
+        uint64_t size = limit_lease_size(s.rate, l->workers);
         uint64_t there = ((level + 1) * s.rate - 1 - lease->carry) / NSEC_PER_SEC;
         if (there == 0) {
             *retry_at = time_of(&s, lease, 1, now);

@@ -60,7 +60,7 @@ nsec_t limit_time(const struct limit *l, uint64_t tokens);
  * than there are. 0 without a limit. For statistics: other threads go on. */
 double limit_tokens(const struct limit *l, nsec_t now);
 /* Tokens a worker leases at once: clamp(rate x 200 us / workers, 1, 64). */
-uint64_t limit_lease_size(const struct limit *l);
+uint64_t limit_lease_size(uint64_t rate, unsigned workers);
 
 /* True: one token is taken. False: none before *retry_at (> now). */
 bool limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at);

@@ -6,14 +6,9 @@
 #include <inttypes.h>
 
 #include "base/num.h"
+#include "base/part.h"
 
 #define PERCENT_MAX 1000000 /* ten thousand CPUs */
-
-static bool
-is_word(const char *p, size_t len, const char *word)
-{
-    return len == strlen(word) && memcmp(p, word, len) == 0;
-}
 
 bool
 limit_text_cut(const char **p, size_t *len, char mark, const char **head,
@@ -34,7 +29,7 @@ const char *
 limit_text_rate(const char *p, size_t len, uint64_t max, uint64_t *rate)
 {
     *rate = 0;
-    if (is_word(p, len, "off")) {
+    if (part_is(p, len, "off")) {
         return NULL;
     }
     if (!num_scaled(p, len, 1000, rate) || *rate == 0 || *rate > max) {
@@ -60,7 +55,7 @@ limit_text_class(const char *p, size_t len, enum req_class *class)
 {
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (class_is_limited((enum req_class)c) &&
-            is_word(p, len, class_name((enum req_class)c))) {
+            part_is(p, len, class_name((enum req_class)c))) {
             *class = (enum req_class)c;
             return true;
         }
@@ -72,7 +67,7 @@ static struct limiter_rule *
 rule_named(struct limiter_conf *conf, const char *p, size_t len)
 {
     enum req_class class;
-    if (is_word(p, len, "total")) {
+    if (part_is(p, len, "total")) {
         return &conf->total;
     }
     return limit_text_class(p, len, &class) ? &conf->by_class[class] : NULL;
@@ -92,7 +87,7 @@ limit_text_rules(const char *p, size_t len, struct limiter_conf *conf)
         size_t value_len = item_len;
         bool has_name = limit_text_cut(&value, &value_len, '=', &name, &name_len);
         const char *error = NULL;
-        if (has_name && is_word(name, name_len, "burst")) {
+        if (has_name && part_is(name, name_len, "burst")) {
             if (rule == NULL) {
                 return "burst= stands behind the limit that it belongs to";
             }
@@ -131,7 +126,7 @@ limit_text_peer(const char *p, size_t len, struct limiter_rule *rule)
     const char *name;
     size_t name_len;
     if (!limit_text_cut(&p, &len, '=', &name, &name_len) ||
-        !is_word(name, name_len, "burst")) {
+        !part_is(name, name_len, "burst")) {
         return "what stands behind the comma must be burst=B";
     }
     return limit_text_burst(p, len, &rule->burst);
@@ -153,7 +148,7 @@ limit_text_time(const char *p, size_t len, nsec_t *ns)
         digits++;
     }
     for (size_t i = 0; i < UNITS; i++) {
-        if (is_word(p + digits, len - digits, units[i].name)) {
+        if (part_is(p + digits, len - digits, units[i].name)) {
             return num_u64(p, digits, &number) && number > 0 &&
                    !__builtin_mul_overflow(number, units[i].ns, ns) &&
                    *ns <= 3600 * NSEC_PER_SEC;
@@ -173,11 +168,11 @@ limit_text_action(const char *p, size_t len, enum limiter_action *action,
     *max_delay = 0;
     *action = ACTION_DELAY;
     if (!limit_text_cut(&p, &len, ':', &head, &head_len)) {
-        if (is_word(head, head_len, "error")) {
+        if (part_is(head, head_len, "error")) {
             *action = ACTION_ERROR;
-        } else if (is_word(head, head_len, "miss")) {
+        } else if (part_is(head, head_len, "miss")) {
             *action = ACTION_MISS;
-        } else if (!is_word(head, head_len, "delay")) {
+        } else if (!part_is(head, head_len, "delay")) {
             return wrong;
         }
         return NULL;
@@ -185,7 +180,7 @@ limit_text_action(const char *p, size_t len, enum limiter_action *action,
     const char *time;
     size_t time_len;
     bool has_rest = limit_text_cut(&p, &len, '+', &time, &time_len);
-    return is_word(head, head_len, "delay") && has_rest && is_word(p, len, "error") &&
+    return part_is(head, head_len, "delay") && has_rest && part_is(p, len, "error") &&
                    limit_text_time(time, time_len, max_delay)
                ? NULL
                : wrong;
@@ -194,8 +189,8 @@ limit_text_action(const char *p, size_t len, enum limiter_action *action,
 const char *
 limit_text_unit(const char *p, size_t len, bool *counts_keys)
 {
-    *counts_keys = is_word(p, len, "key");
-    return *counts_keys || is_word(p, len, "cmd") ? NULL : "the unit is cmd or key";
+    *counts_keys = part_is(p, len, "key");
+    return *counts_keys || part_is(p, len, "cmd") ? NULL : "the unit is cmd or key";
 }
 
 const char *
@@ -203,7 +198,7 @@ limit_text_percent(const char *p, size_t len, unsigned *percent)
 {
     uint32_t number;
     *percent = 0;
-    if (is_word(p, len, "off")) {
+    if (part_is(p, len, "off")) {
         return NULL;
     }
     size_t digits = len > 0 && p[len - 1] == '%' ? len - 1 : len;

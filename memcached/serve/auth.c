@@ -20,7 +20,6 @@
 #define LINE_MAX_BYTES 2048                 /* that may wait for a line feed */
 #define AUTH_BYTES_MAX (16 << 20)           /* of a file */
 #define LINE_WORDS 5                        /* set <any> <any> <any> <length> */
-#define LINE_END_BYTES 2
 
 /* Padded with zeros to the full width, so that comparing two always takes the same time. */
 struct field {
@@ -257,12 +256,6 @@ auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_attr, char *err
         auth_close(&a);
     }
     return a;
-}
-
-bool
-auth_has_library(void)
-{
-    return auth_sasl_is_built();
 }
 
 bool

@@ -37,11 +37,9 @@ enum auth_status {
 /* Each returns NULL with one line in err. */
 struct auth *auth_open_tokens(const char *path, const pthread_mutexattr_t *lock_attr,
                               char *err, size_t err_len);
-/* path: a password database, for PLAIN; NULL: libsasl2 decides. */
+/* path: a password database, for PLAIN; NULL: libsasl2 decides, with HAVE_SASL. */
 struct auth *auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_attr,
                             char *err, size_t err_len);
-/* Whether auth_open_sasl(NULL) can work. */
-bool auth_has_library(void);
 /* Reads the file again while workers go on; when it is bad, false with a line in err, and
  * the old entries stay. True when there is no file. */
 must_check bool auth_reload(struct auth *a, char *err, size_t err_len);

@@ -5,12 +5,6 @@
 #include "serve/auth_sasl.h"
 
 bool
-auth_sasl_is_built(void)
-{
-    return false;
-}
-
-bool
 auth_sasl_init(char *err, size_t err_len)
 {
     return fail_because(err, err_len, "This server is not built with SASL support.");

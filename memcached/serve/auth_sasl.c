@@ -53,12 +53,6 @@ static const sasl_callback_t callbacks[] = {
 };
 
 bool
-auth_sasl_is_built(void)
-{
-    return true;
-}
-
-bool
 auth_sasl_init(char *err, size_t err_len)
 {
     int rc = sasl_server_init(callbacks, APPLICATION);

@@ -8,7 +8,6 @@
 
 #include "serve/auth.h"
 
-bool auth_sasl_is_built(void);
 /* Once a process. False with a line in err. */
 must_check bool auth_sasl_init(char *err, size_t err_len);
 void auth_sasl_fini(void);

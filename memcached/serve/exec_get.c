@@ -9,7 +9,6 @@
 #include "serve/gets.h"
 #include "serve/key_event.h"
 
-#define LINE_END_BYTES 2
 #define COPY_MAX (GETS_COPY_MAX + LINE_END_BYTES)
 #define VALUE_HEAD_MAX ASCII_VALUE_HEAD_MAX
 

@@ -12,8 +12,6 @@
 #include "proto/meta.h"
 #include "serve/key_event.h"
 
-#define LINE_END_BYTES 2
-
 static int64_t
 ttl_of(const struct env *env, uint32_t exptime)
 {

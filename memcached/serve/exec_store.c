@@ -7,8 +7,6 @@
 #include "proto/meta.h"
 #include "serve/key_event.h"
 
-#define LINE_END_BYTES 2
-
 static const enum store_mode modes[VERB_COUNT] = {
     [VERB_SET] = STORE_SET,         [VERB_ADD] = STORE_ADD,
     [VERB_REPLACE] = STORE_REPLACE, [VERB_APPEND] = STORE_APPEND,

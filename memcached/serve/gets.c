@@ -8,7 +8,6 @@
 #include "proto/ascii_cut.h"
 #include "serve/exec.h"
 
-#define LINE_END_BYTES 2
 #define END "END\r\n"
 #define END_BYTES (sizeof END - 1)
 

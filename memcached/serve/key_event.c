@@ -25,7 +25,8 @@ key_event_get_listened(const struct env *env, struct key key, enum store_status 
         tell_get(env, key, status, item);
     }
     if (watch_wants(env->log, WATCH_PREFIXES)) {
-        prefixes_count_get(env->prefixes, (struct slice){key.p, key.len}, item != NULL);
+        prefixes_count(env->prefixes, (struct slice){key.p, key.len}, PREFIX_GET,
+                       item != NULL);
     }
 }
 
@@ -50,7 +51,7 @@ key_event_attempt_listened(const struct env *env, struct key key, bool is_delete
 {
     if (watch_wants(env->log, WATCH_PREFIXES)) {
         prefixes_count(env->prefixes, (struct slice){key.p, key.len},
-                       is_delete ? PREFIX_DEL : PREFIX_SET);
+                       is_delete ? PREFIX_DEL : PREFIX_SET, 0);
     }
 }
 

@@ -3,10 +3,6 @@
  */
 #include "serve/maint.h"
 
-#include <errno.h>
-
-#include "base/clock.h"
-
 #define YIELD_SECONDS 60u /* that clients have for themselves after a conflict */
 
 void
@@ -160,13 +156,10 @@ maint_stop(struct maint *m)
 }
 
 bool
-maint_wait(struct maint *m, const struct timespec *until)
+maint_wait(struct maint *m, nsec_t until)
 {
-    int rc = 0;
     lock(m);
-    while (!m->is_posted && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&m->wake, &m->lock, until);
-        must(rc == 0 || rc == ETIMEDOUT);
+    while (!m->is_posted && clock_cond_wait(&m->wake, &m->lock, until)) {
     }
     m->is_posted = false;
     bool goes_on = !m->is_stopping;

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <pthread.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/must.h"
 #include "store/store.h"
 
@@ -61,7 +61,7 @@ void maint_wake(struct maint *m);
 
 void maint_stop(struct maint *m);
 /* Waits until there is something new to do, or for the monotonic time. False: stop. */
-must_check bool maint_wait(struct maint *m, const struct timespec *until);
+must_check bool maint_wait(struct maint *m, nsec_t until);
 /* Once a second: crawls the lists whose time has come, when there are any, no walk is open,
  * and no client had to be given way to a short while ago. */
 void maint_crawl_automatically(struct maint *m, struct store *s, uint32_t now);

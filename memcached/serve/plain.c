@@ -6,7 +6,6 @@
 #include "serve/exec.h"
 
 #define LINE_END "\r\n"
-#define LINE_END_BYTES (sizeof LINE_END - 1)
 
 struct set_served {
     size_t consumed; /* 0: it is the session's */

@@ -120,8 +120,9 @@ prefixes_cut(const struct prefixes *p, struct slice *key, uint64_t *hash)
     return true;
 }
 
-static void
-count(struct prefixes *p, struct slice key, enum prefix_count what, unsigned hits)
+void
+prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what,
+               unsigned hits)
 {
     uint64_t hash;
     if (!prefixes_cut(p, &key, &hash)) {
@@ -138,18 +139,6 @@ count(struct prefixes *p, struct slice key, enum prefix_count what, unsigned hit
         e->counts[PREFIX_HIT] += hits;
     }
     PTHREAD_OK(pthread_mutex_unlock(&p->lock));
-}
-
-void
-prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what)
-{
-    count(p, key, what, 0);
-}
-
-void
-prefixes_count_get(struct prefixes *p, struct slice key, bool is_hit)
-{
-    count(p, key, PREFIX_GET, is_hit);
 }
 
 /* ---- commands ------------------------------------------------------------------------- */

@@ -39,10 +39,10 @@ struct prefixes {
 void prefixes_init(struct prefixes *p, char delimiter, bool is_on, uint64_t seed);
 void prefixes_fini(struct prefixes *p);
 
-/* Counts one get, or one get and one hit, set or delete of the key. A prefix that there is no
- * memory for does not count. */
-void prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what);
-void prefixes_count_get(struct prefixes *p, struct slice key, bool is_hit);
+/* Counts one get, set or delete of the key, and so many hits. A prefix that there is no memory
+ * for does not count. */
+void prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what,
+                    unsigned hits);
 
 /* Cuts a key down to its prefix; false: it has none. Takes no lock. */
 must_check bool prefixes_cut(const struct prefixes *p, struct slice *key, uint64_t *hash);

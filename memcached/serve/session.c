@@ -10,8 +10,6 @@
 #include "serve/key_event.h"
 #include "serve/verbose.h"
 
-#define LINE_END_BYTES 2 /* CR LF behind every value */
-
 void
 session_init(struct session *s)
 {

@@ -9,8 +9,7 @@
 #include "base/num.h"
 #include "proto/binary.h"
 
-#define LINE_END_BYTES 2 /* behind a value */
-#define OPCODE_AT 1      /* in a packet */
+#define OPCODE_AT 1 /* in a packet */
 #define STATUS_AT 6
 #define BODY_LEN_AT 8
 

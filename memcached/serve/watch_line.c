@@ -4,8 +4,8 @@
  * The lines of the live log.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 
+#include "base/phrase.h"
 #include "base/uri.h"
 #include "serve/watch.h"
 
@@ -67,38 +67,21 @@ watch_type_of_kind(enum watch_kind kind)
 
 /* ---- pieces --------------------------------------------------------------------------- */
 
-struct line {
-    char *bytes; /* WATCH_LINE_MAX, which all that is put fits into */
-    size_t len;
-};
-
-__attribute__((format(printf, 2, 3))) static void
-put(struct line *l, const char *fmt, ...)
-{
-    size_t room = WATCH_LINE_MAX - l->len;
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(l->bytes + l->len, room, fmt, args);
-    va_end(args);
-    must(n >= 0 && (size_t)n < room);
-    l->len += (size_t)n;
-}
-
 static void
-put_key(struct line *l, const char *key, size_t len)
+put_key(struct phrase *l, const char *key, size_t len)
 {
-    must(URI_ENCODED_MAX(len) < WATCH_LINE_MAX - l->len);
-    l->len += uri_encode(l->bytes + l->len, key, len);
+    must(URI_ENCODED_MAX(len) < l->size - l->len);
+    l->len += uri_encode(l->to + l->len, key, len);
 }
 
 /* "tcp:1.2.3.4:5", "tcp6:[::1]:5", "udp:...", "unix:..." as "rip= rport= transport=". */
 static void
-put_peer(struct line *l, const char *text, int len)
+put_peer(struct phrase *l, const char *text, int len)
 {
     const char *colon = memchr(text, ':', (size_t)len);
     const char *port = memrchr(text, ':', (size_t)len);
     if (colon == NULL || port == colon || strncmp(text, "unix:", 5) == 0) {
-        put(l, " rip=unix rport=0 transport=local");
+        phrase_add(l, " rip=unix rport=0 transport=local");
         return;
     }
     const char *ip = colon + 1;
@@ -107,65 +90,66 @@ put_peer(struct line *l, const char *text, int len)
         ip++;
         ip_end--;
     }
-    put(l, " rip=%.*s rport=%.*s transport=%.3s", (int)(ip_end - ip), ip,
-        (int)(text + len - port - 1), port + 1, text);
+    phrase_add(l, " rip=%.*s rport=%.*s transport=%.3s", (int)(ip_end - ip), ip,
+               (int)(text + len - port - 1), port + 1, text);
 }
 
 /* ---- kinds ---------------------------------------------------------------------------- */
 
 static void
-put_get(struct line *l, const struct watch_event *e, bool is_long)
+put_get(struct phrase *l, const struct watch_event *e, bool is_long)
 {
     const char *status = gets[e->status] != NULL ? gets[e->status] : "not_found";
-    put(l, " status=%s clsid=%u", status, e->class_id);
+    phrase_add(l, " status=%s clsid=%u", status, e->class_id);
     if (is_long) {
-        put(l, " cfd=%d size=%u", e->fd, e->size);
+        phrase_add(l, " cfd=%d size=%u", e->fd, e->size);
     }
 }
 
 static void
-put_store(struct line *l, const struct watch_event *e, bool is_long)
+put_store(struct phrase *l, const struct watch_event *e, bool is_long)
 {
     const char *status = stores[e->status] != NULL ? stores[e->status] : "not_stored";
-    put(l, " status=%s cmd=%s ttl=%" PRIi64 " clsid=%u", status, cmds[e->cmd], e->ttl,
-        e->class_id);
+    phrase_add(l, " status=%s cmd=%s ttl=%" PRIi64 " clsid=%u", status, cmds[e->cmd],
+               e->ttl, e->class_id);
     if (is_long) {
-        put(l, " cfd=%d size=%u", e->fd, e->size);
+        phrase_add(l, " cfd=%d size=%u", e->fd, e->size);
     }
 }
 
 static void
-put_eviction(struct line *l, const struct watch_event *e, bool is_long)
+put_eviction(struct phrase *l, const struct watch_event *e, bool is_long)
 {
-    put(l, " fetch=%s ttl=%" PRIi64 " la=%u clsid=%u", e->was_fetched ? "yes" : "no",
-        e->ttl, e->idle, e->class_id);
+    phrase_add(l, " fetch=%s ttl=%" PRIi64 " la=%u clsid=%u",
+               e->was_fetched ? "yes" : "no", e->ttl, e->idle, e->class_id);
     if (is_long) {
-        put(l, " size=%u", e->size);
+        phrase_add(l, " size=%u", e->size);
     }
 }
 
 static void
-put_crawl(struct line *l, const struct watch_event *e)
+put_crawl(struct phrase *l, const struct watch_event *e)
 {
     const struct store_crawl *c = &e->crawl;
-    put(l,
-        " crawler=%u lru=%s low_mark=%" PRIu64 " next_reclaims=%" PRIu64
-        " since_run=%u next_run=%u elapsed=%u examined=%" PRIu64 " reclaimed=%" PRIu64,
-        e->class_id, lists[e->list], c->low_mark, c->next_reclaims, c->since_run,
-        c->next_run, c->elapsed, c->examined, c->reclaimed);
+    phrase_add(l,
+               " crawler=%u lru=%s low_mark=%" PRIu64 " next_reclaims=%" PRIu64
+               " since_run=%u next_run=%u elapsed=%u examined=%" PRIu64
+               " reclaimed=%" PRIu64,
+               e->class_id, lists[e->list], c->low_mark, c->next_reclaims, c->since_run,
+               c->next_run, c->elapsed, c->examined, c->reclaimed);
 }
 
 static void
-put_move(struct line *l, const struct watch_event *e, bool is_long)
+put_move(struct phrase *l, const struct watch_event *e, bool is_long)
 {
-    put(l, " src=%u dst=%u", e->class_id, e->to_class);
+    phrase_add(l, " src=%u dst=%u", e->class_id, e->to_class);
     if (is_long) {
-        put(l, " state=%s", e->has_failed ? "fail" : "ok");
+        phrase_add(l, " state=%s", e->has_failed ? "fail" : "ok");
     }
 }
 
 static void
-put_fields(struct line *l, const struct watch_event *e, const char *text, bool is_long)
+put_fields(struct phrase *l, const struct watch_event *e, const char *text, bool is_long)
 {
     switch ((enum watch_kind)e->kind) {
     case WATCH_ITEM_GET:
@@ -175,7 +159,7 @@ put_fields(struct line *l, const struct watch_event *e, const char *text, bool i
         put_store(l, e, is_long);
         break;
     case WATCH_DELETED:
-        put(l, " cmd=%s clsid=%u size=%u", cmds[e->cmd], e->class_id, e->size);
+        phrase_add(l, " cmd=%s clsid=%u size=%u", cmds[e->cmd], e->class_id, e->size);
         break;
     case WATCH_EVICTION:
         put_eviction(l, e, is_long);
@@ -188,11 +172,11 @@ put_fields(struct line *l, const struct watch_event *e, const char *text, bool i
         break;
     case WATCH_CONN_NEW:
         put_peer(l, text, e->text_len);
-        put(l, " cfd=%d", e->fd);
+        phrase_add(l, " cfd=%d", e->fd);
         break;
     case WATCH_CONN_CLOSE:
         put_peer(l, text, e->text_len);
-        put(l, " reason=%s cfd=%d", reasons[e->status], e->fd);
+        phrase_add(l, " reason=%s cfd=%d", reasons[e->status], e->fd);
         break;
     }
 }
@@ -201,16 +185,16 @@ size_t
 watch_describe(const struct watch_event *event, const char *text, uint64_t gid,
                int64_t wall_offset_ns, bool is_long, char *line)
 {
-    struct line l = {.bytes = line};
+    struct phrase l = {line, WATCH_LINE_MAX, 0};
     uint64_t us = ((uint64_t)((int64_t)event->at + wall_offset_ns)) / NSEC_PER_USEC;
-    put(&l, "ts=%" PRIu64 ".%" PRIu64 " gid=%" PRIu64 " type=%s",
-        us / (NSEC_PER_SEC / NSEC_PER_USEC), us % (NSEC_PER_SEC / NSEC_PER_USEC), gid,
-        kinds[event->kind].name);
+    phrase_add(&l, "ts=%" PRIu64 ".%" PRIu64 " gid=%" PRIu64 " type=%s",
+               us / (NSEC_PER_SEC / NSEC_PER_USEC), us % (NSEC_PER_SEC / NSEC_PER_USEC),
+               gid, kinds[event->kind].name);
     if (event->kind <= WATCH_EVICTION) {
-        put(&l, " key=");
+        phrase_add(&l, " key=");
         put_key(&l, text, event->text_len);
     }
     put_fields(&l, event, text, is_long);
-    put(&l, "\n");
+    phrase_add(&l, "\n");
     return l.len;
 }

@@ -44,6 +44,15 @@ addr_format(const char *transport, const struct sockaddr *addr, socklen_t len, c
     }
 }
 
+void
+addr_format_own(const char *transport, int fd, char *dst, size_t dst_len)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
+    addr_format(transport, (struct sockaddr *)&addr, len, dst, dst_len);
+}
+
 const char *
 addr_host(const char *formatted, size_t *len)
 {

@@ -28,6 +28,9 @@ struct peer {
 void addr_format(const char *transport, const struct sockaddr *addr, socklen_t len,
                  char *dst, size_t dst_len);
 
+/* The same of the address that the socket is bound to. */
+void addr_format_own(const char *transport, int fd, char *dst, size_t dst_len);
+
 /* The host in what addr_format has written. */
 const char *addr_host(const char *formatted, size_t *len);
 

@@ -22,8 +22,9 @@ struct params {
 #define GET_PARAMS _IOR(0x8A, 0x02, struct params)
 
 const char *
-busypoll_parse(struct busypoll *b, const char *text)
+busypoll_parse(void *to, const char *text)
 {
+    struct busypoll *b = to;
     size_t len = strcspn(text, ":");
     uint32_t usecs, budget = 0;
     if (!num_u32(text, len, &usecs) || usecs > INT32_MAX) {

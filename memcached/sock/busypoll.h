@@ -21,7 +21,7 @@ struct busypoll {
 #define BUSYPOLL_SUSPEND_BUDGET 64 /* the most that needs no privilege */
 
 /* Parses "50", "50:64". NULL, or what is wrong. */
-must_check const char *busypoll_parse(struct busypoll *b, const char *text);
+must_check const char *busypoll_parse(void *to, const char *text);
 
 /* Sets it on an epoll descriptor, and reads it back. 0, or the errno; ENOTTY: a kernel before
  * 6.9. */

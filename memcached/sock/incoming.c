@@ -3,28 +3,19 @@
  */
 #include "sock/incoming.h"
 
-#include <sys/socket.h>
-
 #include "base/file.h"
-
-static int
-option_of(int fd, int option)
-{
-    int value;
-    socklen_t len = sizeof value;
-    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
-}
+#include "sock/sys.h"
 
 int
 incoming_cpu(int fd)
 {
-    return option_of(fd, SO_INCOMING_CPU);
+    return sys_option(fd, SO_INCOMING_CPU);
 }
 
 unsigned
 incoming_queue(int fd)
 {
-    int id = option_of(fd, SO_INCOMING_NAPI_ID);
+    int id = sys_option(fd, SO_INCOMING_NAPI_ID);
     return id > 0 ? (unsigned)id : 0;
 }
 

@@ -6,25 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 #include "base/num.h"
+#include "sock/sys.h"
 
 #define COUNT_MAX 1024 /* sockets */
 
 static const char pid_variable[] = "LISTEN_PID";
 static const char count_variable[] = "LISTEN_FDS";
 static const char names_variable[] = "LISTEN_FDNAMES";
-
-static int
-option_of(int fd, int option)
-{
-    int value = -1;
-    socklen_t len = sizeof value;
-    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
-}
 
 static bool
 has_port(int fd)
@@ -43,8 +35,8 @@ has_port(int fd)
 static const char *
 judge(struct inherited_socket *s)
 {
-    int type = option_of(s->fd, SO_TYPE);
-    int family = option_of(s->fd, SO_DOMAIN);
+    int type = sys_option(s->fd, SO_TYPE);
+    int family = sys_option(s->fd, SO_DOMAIN);
     bool is_ip = family == AF_INET || family == AF_INET6;
     if (type < 0) {
         return errno == EBADF ? "is not open" : "is not a socket";
@@ -61,7 +53,7 @@ judge(struct inherited_socket *s)
                "ListenDatagram=)";
     }
     s->kind = is_ip ? INHERITED_TCP : INHERITED_UNIX;
-    return option_of(s->fd, SO_ACCEPTCONN) == 1
+    return sys_option(s->fd, SO_ACCEPTCONN) == 1
                ? NULL
                : "does not listen; connections are not taken over (Accept=no)";
 }

@@ -3,7 +3,8 @@
  *
  * recv, send, sendmsg and epoll_wait as libc has them, but for cancellation: with several threads
  * libc opens and closes a cancellation point around each, which is two locked instructions and some
- * eighty others, and no thread is ever cancelled here. Sanitizers must see the calls that they know.
+ * eighty others, and no thread is ever cancelled here. Sanitizers must see the calls that they know. And
+ * a short form of getsockopt.
  */
 #pragma once
 
@@ -49,6 +50,15 @@ sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 #else
     return syscall(SYS_sendmsg, fd, msg, flags);
 #endif
+}
+
+/* A number that getsockopt tells, such as SO_TYPE; -1: it does not. */
+static inline int
+sys_option(int fd, int option)
+{
+    int value;
+    socklen_t len = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
 }
 
 /* timeout: milliseconds; -1: none */

@@ -127,10 +127,7 @@ udp_adopt(struct udp_sockets *s, int fd, int declared)
 void
 udp_describe(const struct udp_sockets *s, unsigned address, char *dst, size_t dst_len)
 {
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof addr;
-    must(getsockname(s->fds[address * s->workers], (struct sockaddr *)&addr, &len) == 0);
-    addr_format("udp", (struct sockaddr *)&addr, len, dst, dst_len);
+    addr_format_own("udp", s->fds[address * s->workers], dst, dst_len);
 }
 
 void

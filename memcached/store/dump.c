@@ -7,18 +7,6 @@
 
 #define STALE_SECONDS 60u
 
-void
-dumps_init(struct dumps *d, const pthread_mutexattr_t *lock_attr)
-{
-    PTHREAD_OK(pthread_mutex_init(&d->lock, lock_attr));
-}
-
-void
-dumps_fini(struct dumps *d)
-{
-    PTHREAD_OK(pthread_mutex_destroy(&d->lock));
-}
-
 /* ---- places; the lock is held --------------------------------------------------------- */
 
 static void

@@ -31,7 +31,5 @@ struct dumps {
     struct dump_place places[STORE_DUMPS];
 };
 
-void dumps_init(struct dumps *d, const pthread_mutexattr_t *lock_attr);
-void dumps_fini(struct dumps *d);
 /* Ends those that have not gone on for a minute: their clients are slow or gone. */
 void dumps_expire(struct dumps *d, uint32_t now);

@@ -278,12 +278,6 @@ item_unref(struct store *s, struct item *it)
     }
 }
 
-unsigned
-item_head_class(const struct item *it)
-{
-    return it->layout & ITEM_CHAINED ? item_first_chunk(it)->class_id : it->class_id;
-}
-
 uint32_t
 item_head_bytes(const struct store_conf *conf, const struct item *it)
 {

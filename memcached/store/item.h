@@ -286,9 +286,8 @@ must_check enum store_status item_create(struct store *s, struct key key, uint32
 /* Drops a reference; the last one frees the item. No lock but stripe and LRU may be held. */
 void item_unref(struct store *s, struct item *it);
 
-/* The class whose chunk the item's head lies in, and how much of it is accounted: not
- * class_id and the item's total when it is chained. */
-unsigned item_head_class(const struct item *it);
+/* How much of the chunk that the item's head lies in is accounted: not the item's total when it is
+ * chained. */
 uint32_t item_head_bytes(const struct store_conf *conf, const struct item *it);
 /* Of a chained item: behind key and flags. */
 struct chunk *item_first_chunk(const struct item *it);

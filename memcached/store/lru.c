@@ -10,10 +10,24 @@
 #define GHOST_FIT_PERIOD                                                                 \
     1024u /* evictions of a class between two looks at how many items there are */
 
+/* limit_bytes, mem: the store's. */
+static void
+set_conf(struct lru *l, const struct store_lru_conf *conf, uint64_t limit_bytes,
+         struct mem *mem)
+{
+    l->conf = *conf;
+    if (conf->policy == STORE_LRU_S3FIFO) {
+        ghost_open(&l->ghost, mem, limit_bytes / ITEM_BYTES_LEAST);
+        ghost_open(&l->lost, mem, limit_bytes / ITEM_BYTES_LEAST / LRU_LOST_ONE_IN);
+    }
+    atomic_store_explicit(&l->policy, conf->policy, memory_order_relaxed);
+    atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
+    atomic_store_explicit(&l->warm_pct, conf->warm_pct, memory_order_relaxed);
+}
+
 void
 lru_init(struct lru *l, const struct store_conf *store_conf, struct mem *mem)
 {
-    const struct store_lru_conf *conf = &store_conf->lru;
     const pthread_mutexattr_t *lock_attr = store_conf->lock_attr;
 
     memset(l, 0, sizeof(*l));
@@ -21,15 +35,7 @@ lru_init(struct lru *l, const struct store_conf *store_conf, struct mem *mem)
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
         PTHREAD_OK(pthread_mutex_init(&l->classes[i].lock, lock_attr));
     }
-    l->conf = *conf;
-    atomic_init(&l->policy, conf->policy);
-    atomic_init(&l->temp_ttl, conf->temp_ttl);
-    atomic_init(&l->warm_pct, conf->warm_pct);
-    if (conf->policy == STORE_LRU_S3FIFO) {
-        ghost_open(&l->ghost, mem, store_conf->limit_bytes / ITEM_BYTES_LEAST);
-        ghost_open(&l->lost, mem,
-                   store_conf->limit_bytes / ITEM_BYTES_LEAST / LRU_LOST_ONE_IN);
-    }
+    set_conf(l, &store_conf->lru, store_conf->limit_bytes, mem);
     atomic_init(&l->shares.limit_bytes, store_conf->limit_bytes);
     shares_set(&l->shares, &store_conf->shares, mem);
     hotshare_init(&l->hot_share, lock_attr);
@@ -51,19 +57,9 @@ lru_fini(struct lru *l)
 void
 store_set_lru(struct store *s, const struct store_lru_conf *conf)
 {
-    struct lru *l = &s->lru;
-
-    PTHREAD_OK(pthread_mutex_lock(&l->conf_lock));
-    l->conf = *conf;
-    if (conf->policy == STORE_LRU_S3FIFO) {
-        ghost_open(&l->ghost, &s->mem, s->conf.limit_bytes / ITEM_BYTES_LEAST);
-        ghost_open(&l->lost, &s->mem,
-                   s->conf.limit_bytes / ITEM_BYTES_LEAST / LRU_LOST_ONE_IN);
-    }
-    atomic_store_explicit(&l->policy, conf->policy, memory_order_relaxed);
-    atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
-    atomic_store_explicit(&l->warm_pct, conf->warm_pct, memory_order_relaxed);
-    PTHREAD_OK(pthread_mutex_unlock(&l->conf_lock));
+    PTHREAD_OK(pthread_mutex_lock(&s->lru.conf_lock));
+    set_conf(&s->lru, conf, s->conf.limit_bytes, &s->mem);
+    PTHREAD_OK(pthread_mutex_unlock(&s->lru.conf_lock));
 }
 
 struct store_lru_conf
@@ -648,7 +644,7 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
             (void)lru_pull(s, victims, STORE_LIST_COLD, &dead_only, NULL, LRU_TAIL_TRIES,
                            now);
         }
-        chunk = slab_take(&s->slab, class_id, requested);
+        chunk = slab_take(&s->slab, class_id, requested, true);
         if (likely(chunk != NULL)) {
             break;
         }

@@ -29,19 +29,6 @@
     32u /* beside a page on its way, before a chunk of it is taken back; two for an item */
 #define LRU_LOST_ONE_IN 4u /* by their hash */
 
-/* Rows: name. They begin at 0 and go back there at a reset; struct store_class_stats and
- * struct store_totals say what they mean. */
-struct lru_counters {
-    uint64_t total_items;
-    uint64_t evicted, evicted_nonzero, evicted_time, evicted_unfetched, evicted_active;
-    uint64_t reclaimed, expired_unfetched;
-    uint64_t outofmemory, tailrepairs, reflocked;
-    uint64_t moves_to_cold, moves_to_warm, moves_within_lru;
-    uint64_t crawler_reclaimed, crawler_items_checked;
-    uint64_t ghost_hits;
-    uint64_t returns;
-};
-
 /* What is to be done with a tail entry. */
 enum action {
     ACTION_KEEP,
@@ -110,7 +97,7 @@ struct lru_class {
     uint64_t losses;             /* in `lost` */
     struct hotshare_counts told; /* to hot_share, of those that it knows */
     uint64_t recharged; /* bytes that items have become longer where they are; wraps */
-    struct lru_counters count;
+    struct store_counters count;
     struct share_use uses[STORE_OWNERS];
     _Atomic unsigned kept; /* relaxed; shares.c */
 };

@@ -136,7 +136,7 @@ rescue(struct store *s, const struct find *find)
     unsigned class_id = s->slab.move.from;
     uint32_t accounted = find->chunk != NULL ? item_chunk_bytes(find->chunk)
                                              : item_head_bytes(&s->conf, find->head);
-    void *to = slab_take_spare(&s->slab, class_id, accounted);
+    void *to = slab_take(&s->slab, class_id, accounted, false);
 
     if (to == NULL) {
         return OUTCOME_NO_MEMORY;
@@ -429,10 +429,10 @@ take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
 
         store_class_stats(s, id, now, &c);
         sample->class[id] = (struct automove_class){
-            .evicted = c.evicted,
-            .outofmemory = c.outofmemory,
+            .evicted = c.count.evicted,
+            .outofmemory = c.count.outofmemory,
             .losses = c.losses,
-            .returns = c.returns,
+            .returns = c.count.returns,
             .free_chunks = c.free_chunks,
             .pages = c.total_pages,
             .chunks_per_page = c.chunks_per_page,

@@ -3,6 +3,7 @@
  */
 #include "store/relink.h"
 
+#include "base/phrase.h"
 #include "store/census.h"
 
 /* ---- describing ------------------------------------------------------------------------- */
@@ -10,17 +11,15 @@
 static void
 describe_sizes(const struct store_conf *conf, char *text)
 {
-    size_t at = 0;
+    struct phrase t = {text, SNAPSHOT_CONFIG_BYTES, 0};
 
     if (conf->sizes == NULL) {
-        snprintf(text, SNAPSHOT_CONFIG_BYTES, "%.17g", conf->growth_factor);
+        phrase_add(&t, "%.17g", conf->growth_factor);
         return;
     }
-    for (unsigned i = 0; i < conf->size_count && at < SNAPSHOT_CONFIG_BYTES; i++) {
-        at += (size_t)snprintf(text + at, SNAPSHOT_CONFIG_BYTES - at, "%s%u",
-                               i > 0 ? "-" : "", conf->sizes[i]);
+    for (unsigned i = 0; i < conf->size_count; i++) {
+        phrase_add(&t, "%s%u", i > 0 ? "-" : "", conf->sizes[i]);
     }
-    must(at < SNAPSHOT_CONFIG_BYTES);
 }
 
 void

@@ -517,8 +517,8 @@ take_locked(struct slab *sl, struct slab_class *c)
     return it;
 }
 
-static void *
-take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow)
+void *
+slab_take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow)
 {
     struct slab_class *c = &sl->classes[class_id];
 
@@ -534,18 +534,6 @@ take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow)
     }
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return it;
-}
-
-void *
-slab_take(struct slab *sl, unsigned class_id, uint32_t requested)
-{
-    return take(sl, class_id, requested, true);
-}
-
-void *
-slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested)
-{
-    return take(sl, class_id, requested, false);
 }
 
 static void

@@ -86,10 +86,8 @@ must_check bool slab_check(const struct store_conf *conf, bool at_once, char *er
 unsigned slab_class_of(const struct slab *sl, uint64_t bytes);
 
 /* A chunk, layout byte cleared, of which `requested` bytes are accounted; NULL when the class
- * has none and may not grow; another class may serve then. */
-void *slab_take(struct slab *sl, unsigned class_id, uint32_t requested);
-/* The same, but the class does not grow. */
-void *slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested);
+ * has none and may not, or by can_grow is not to, grow; another class may serve then. */
+void *slab_take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow);
 /* Gives it back with the number that is accounted by now. */
 void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested);
 

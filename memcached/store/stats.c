@@ -21,18 +21,16 @@ bytes_of(const struct lru_class *c)
 static void
 add_lru_totals(struct lru_class *c, struct store_totals *out)
 {
+    uint64_t *sum = (uint64_t *)&out->count;
+
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     out->item_bytes += bytes_of(c);
     out->curr_items += atomic_load_explicit(&c->number, memory_order_relaxed);
-    out->total_items += c->count.total_items;
-    out->evictions += c->count.evicted;
-    out->evicted_unfetched += c->count.evicted_unfetched;
-    out->evicted_active += c->count.evicted_active;
-    out->crawler_reclaimed += c->count.crawler_reclaimed;
-    out->crawler_items_checked += c->count.crawler_items_checked;
-    out->expired_unfetched += c->count.expired_unfetched;
-    out->reclaimed += c->count.reclaimed;
-    out->lrutail_reflocked += c->count.reflocked;
+    out->direct_reclaims +=
+        atomic_load_explicit(&c->direct_reclaims, memory_order_relaxed);
+    for (size_t i = 0; i < sizeof out->count / sizeof *sum; i++) {
+        sum[i] += ((const uint64_t *)&c->count)[i];
+    }
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -113,26 +111,10 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
     out->age = lru_idle(c->lists[STORE_LIST_COLD].tail, now);
     out->age_hot = lru_idle(c->lists[STORE_LIST_HOT].tail, now);
     out->age_warm = lru_idle(c->lists[STORE_LIST_WARM].tail, now);
-    out->evicted = c->count.evicted;
-    out->evicted_nonzero = c->count.evicted_nonzero;
-    out->evicted_time = c->count.evicted_time;
-    out->outofmemory = c->count.outofmemory;
-    out->tailrepairs = c->count.tailrepairs;
-    out->reclaimed = c->count.reclaimed;
-    out->expired_unfetched = c->count.expired_unfetched;
-    out->evicted_unfetched = c->count.evicted_unfetched;
-    out->lrutail_reflocked = c->count.reflocked;
-    out->evicted_active = c->count.evicted_active;
-    out->crawler_reclaimed = c->count.crawler_reclaimed;
-    out->crawler_items_checked = c->count.crawler_items_checked;
-    out->moves_to_cold = c->count.moves_to_cold;
-    out->moves_to_warm = c->count.moves_to_warm;
-    out->moves_within_lru = c->count.moves_within_lru;
+    out->count = c->count;
     out->direct_reclaims =
         atomic_load_explicit(&c->direct_reclaims, memory_order_relaxed);
     out->losses = c->losses;
-    out->returns = c->count.returns;
-    out->ghost_hits = c->count.ghost_hits;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 

@@ -41,8 +41,8 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
     sizes_init(&s->sizes, conf->item_max, conf->lock_attr);
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, conf->lock_attr));
     mover_init(s, conf->lock_attr);
-    walk_init(&s->walk, conf->lock_attr);
-    dumps_init(&s->dumps, conf->lock_attr);
+    PTHREAD_OK(pthread_mutex_init(&s->walk.lock, conf->lock_attr));
+    PTHREAD_OK(pthread_mutex_init(&s->dumps.lock, conf->lock_attr));
     return s;
 }
 
@@ -68,8 +68,8 @@ store_destroy(struct store **sp)
     }
     *sp = NULL;
     mover_fini(s);
-    dumps_fini(&s->dumps);
-    walk_fini(&s->walk);
+    PTHREAD_OK(pthread_mutex_destroy(&s->dumps.lock));
+    PTHREAD_OK(pthread_mutex_destroy(&s->walk.lock));
     PTHREAD_OK(pthread_mutex_destroy(&s->flush.lock));
     sizes_fini(&s->sizes);
     lru_fini(&s->lru);

@@ -587,13 +587,25 @@ void store_debug_lock(struct store *s, struct key key, bool is_locked);
 
 /* ---- statistics ---------------------------------------------------------------------- */
 
+/* Of a class, or of all, for which evicted_time, seconds of the last one, says nothing. They begin at 0
+ * and go back there at a reset. */
+struct store_counters {
+    uint64_t total_items;
+    uint64_t evicted, evicted_nonzero, evicted_time, evicted_unfetched, evicted_active;
+    uint64_t reclaimed, expired_unfetched;
+    uint64_t outofmemory, tailrepairs, reflocked;
+    uint64_t moves_to_cold, moves_to_warm, moves_within_lru;
+    uint64_t crawler_reclaimed, crawler_items_checked;
+    uint64_t ghost_hits; /* items stored again not long after they were evicted */
+    uint64_t returns;    /* of store_class_stats.losses, those that came back */
+};
+
 struct store_totals {
+    struct store_counters count;
     uint64_t limit_bytes, malloced_bytes;
-    uint64_t item_bytes, curr_items, total_items;
-    uint64_t evictions, evicted_unfetched, expired_unfetched, reclaimed,
-        lrutail_reflocked;
+    uint64_t item_bytes, curr_items;
+    uint64_t direct_reclaims;
     uint64_t malloc_fails;
-    uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
     uint64_t crawler_starts; /* lists */
     uint64_t juggles;        /* calls of store_juggle for the last class */
     bool is_walking;
@@ -610,6 +622,7 @@ struct store_totals {
 };
 
 struct store_class_stats {
+    struct store_counters count;
     uint32_t chunk_size, chunks_per_page, total_pages;
     uint64_t total_chunks, used_chunks, free_chunks, requested_bytes;
     uint64_t number; /* items in all lists */
@@ -617,13 +630,9 @@ struct store_class_stats {
     uint32_t age; /* seconds since last access of the COLD tail */
     uint32_t age_hot, age_warm;
     uint64_t item_bytes; /* of live items; requested_bytes has those being written too */
-    uint64_t evicted, evicted_nonzero, evicted_time, outofmemory, tailrepairs, reclaimed;
-    uint64_t expired_unfetched, evicted_unfetched, lrutail_reflocked;
-    uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
-    uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
-    uint64_t ghost_hits; /* items stored again not long after they were evicted */
-    uint64_t losses,
-        returns; /* of a sample: left the main queue, came back; the first never reset */
+    uint64_t direct_reclaims;
+    uint64_t
+        losses; /* of a sample: left the main queue; count.returns came back. Never reset */
     unsigned host;  /* the class that would serve its items if it had no page; 0: none */
     bool is_wanted; /* it has no page, there was none, and what serves is much larger */
 };

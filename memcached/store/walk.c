@@ -10,18 +10,6 @@
 #define STALE_SECONDS 60u  /* a walk that has not got on for this long is over, */
 #define DUMP_SECONDS 1800u /* and so is one for a client after this time */
 
-void
-walk_init(struct walk *w, const pthread_mutexattr_t *lock_attr)
-{
-    PTHREAD_OK(pthread_mutex_init(&w->lock, lock_attr));
-}
-
-void
-walk_fini(struct walk *w)
-{
-    PTHREAD_OK(pthread_mutex_destroy(&w->lock));
-}
-
 /* What a visit came to. */
 enum visited { VISITED, VISIT_RETRY, VISIT_FULL };
 

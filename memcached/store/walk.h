@@ -49,6 +49,3 @@ struct walk {
     _Atomic uint64_t starts;
     _Atomic bool is_running;
 };
-
-void walk_init(struct walk *w, const pthread_mutexattr_t *lock_attr);
-void walk_fini(struct walk *w);

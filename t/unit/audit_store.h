@@ -143,7 +143,9 @@ audit_item(struct audit *a, const struct item *it)
     must((it->layout & (ITEM_CHUNK | ITEM_FREE | ITEM_OUT)) == 0);
     must((it->layout & ITEM_KNOWN) != 0);
     must(table_find(&s->table, (struct key){item_key(it), it->key_len}, hash) == it);
-    audit_use(a, item_head_class(it), it, item_head_bytes(&s->conf, it));
+    const bool is_chained = it->layout & ITEM_CHAINED;
+    audit_use(a, is_chained ? item_first_chunk(it)->class_id : it->class_id, it,
+              item_head_bytes(&s->conf, it));
     if (it->layout & ITEM_CHAINED) {
         must(it->class_id == s->slab.class_count);
         audit_chunks(a, it);

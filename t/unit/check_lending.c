@@ -73,9 +73,9 @@ put_class(size_t i, uint32_t total)
 static size_t
 fill_with(uint32_t total, size_t first)
 {
-    uint64_t before = totals_of(s).evictions;
+    uint64_t before = totals_of(s).count.evicted;
 
-    while (totals_of(s).evictions == before) {
+    while (totals_of(s).count.evicted == before) {
         put_total(first++, total);
     }
     return first;
@@ -180,13 +180,13 @@ TEST(counts_what_leaves_and_what_returns)
     c = class_of(s, SIZE_512, NOW);
     ck_assert_uint_gt(c.losses, 2 * end);
     ck_assert_uint_lt(c.losses, 8 * end);
-    ck_assert_uint_eq(c.returns, 0);
+    ck_assert_uint_eq(c.count.returns, 0);
     for (size_t i = 18 * end; i < 19 * end; i++) {
         put_total(i, 512);
     }
     c = class_of(s, SIZE_512, NOW);
-    ck_assert_uint_gt(c.returns, end / 8);
-    ck_assert_uint_lt(c.returns, end / 2);
+    ck_assert_uint_gt(c.count.returns, end / 8);
+    ck_assert_uint_lt(c.count.returns, end / 2);
 }
 
 TEST(preallocated_memory_may_be_too_little)

@@ -97,7 +97,7 @@ TEST(rescues_what_is_in_the_page)
     ck_assert_uint_eq(t.move_rescues, PER_PAGE);
     ck_assert_uint_eq(t.pages_moved, 1);
     ck_assert(!t.is_moving);
-    ck_assert_uint_eq(t.evictions + t.move_evictions_nomem, 0);
+    ck_assert_uint_eq(t.count.evicted + t.move_evictions_nomem, 0);
     ck_assert_uint_eq(count_big(0, PER_PAGE), PER_PAGE);
     ck_assert_uint_eq(count_big(2 * PER_PAGE, 3 * PER_PAGE), PER_PAGE);
     ck_assert_uint_eq(class_of(s, BIG_CLASS, NOW).total_pages, 2);
@@ -130,9 +130,9 @@ TEST(keeps_the_order_of_use)
     move(BIG_CLASS, 0);
     put_big(100, 100 + PER_PAGE); /* takes the pool's page */
     ck_assert_uint_eq(totals_of(s).pool_pages, 0);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
     put_big(200, 203);
-    ck_assert_uint_eq(totals_of(s).evictions, 3);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 3);
     ck_assert_uint_eq(count_big(0, 3), 0);
     ck_assert_uint_eq(count_big(3, 2 * PER_PAGE), 2 * PER_PAGE - 3);
 }
@@ -145,7 +145,7 @@ TEST(evicts_when_there_is_nowhere_to_go)
     move(BIG_CLASS, 0);
     struct store_totals t = totals_of(s);
     ck_assert_uint_eq(t.move_evictions_nomem, PER_PAGE);
-    ck_assert_uint_eq(t.evictions, 0);
+    ck_assert_uint_eq(t.count.evicted, 0);
     ck_assert_uint_eq(t.pool_pages, 1);
     ck_assert_uint_eq(count_big(0, 2 * PER_PAGE), PER_PAGE);
     ck_assert_uint_eq(count_big(PER_PAGE, 2 * PER_PAGE), PER_PAGE);
@@ -160,8 +160,8 @@ TEST_LOOP(stores_find_room_beside_the_page, 2)
     put_big(0, 3 * PER_PAGE);
     ck_assert_int_eq(store_move_page(s, BIG_CLASS, 5), STORE_MOVE_OK);
     put_big(3 * PER_PAGE, 3 * PER_PAGE + 2);
-    ck_assert_uint_eq(totals_of(s).evictions, PER_PAGE + 2);
-    ck_assert_uint_eq(class_of(s, BIG_CLASS, NOW).outofmemory, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, PER_PAGE + 2);
+    ck_assert_uint_eq(class_of(s, BIG_CLASS, NOW).count.outofmemory, 0);
     move_through();
     ck_assert_uint_eq(count_big(PER_PAGE + 2, 3 * PER_PAGE + 2), 2 * PER_PAGE);
 }
@@ -178,7 +178,7 @@ TEST_LOOP(a_store_beside_a_full_page_has_a_bound, 3)
     unsigned class_id = 0, filled = 0;
     uint64_t rounds = 0;
 
-    while (totals_of(s).evictions == 0) {
+    while (totals_of(s).count.evicted == 0) {
         expect_ok(put_sized(s, numbered("small", filled++), LENGTH, STORE_NEVER, NOW));
     }
     struct item *it = hold(numbered("small", filled - 1), NOW);
@@ -194,7 +194,7 @@ TEST_LOOP(a_store_beside_a_full_page_has_a_bound, 3)
     }
     ck_assert_uint_ge(rounds, LRU_ROUNDS);
     ck_assert_uint_le(rounds, LRU_ROUNDS + LRU_ATTEMPTS);
-    ck_assert_uint_eq(class_of(s, class_id, NOW).outofmemory, 0);
+    ck_assert_uint_eq(class_of(s, class_id, NOW).count.outofmemory, 0);
     move_through();
     ck_assert_uint_eq(count_range("new", 0, STORES, NOW), STORES);
 }
@@ -208,8 +208,8 @@ TEST(makes_room_at_the_tail_when_it_keeps_pages)
     struct store_totals t = totals_of(s);
     ck_assert_uint_eq(t.move_evictions_nomem, 0);
     ck_assert_uint_gt(t.move_busy_nomem, 1);
-    ck_assert_uint_gt(t.evictions, 10);
-    ck_assert_uint_eq(t.curr_items, 2 * PER_PAGE - t.evictions);
+    ck_assert_uint_gt(t.count.evicted, 10);
+    ck_assert_uint_eq(t.curr_items, 2 * PER_PAGE - t.count.evicted);
 }
 
 /* What is in the page can not be evicted, what could be is in use: no reason to try at once,
@@ -247,9 +247,9 @@ TEST(waits_before_it_evicts_below_the_limit)
     for (unsigned round = 0; round < 5000; round++) {
         ck_assert_int_eq(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_WAITING);
     }
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
     move_through();
-    ck_assert_uint_gt(totals_of(s).evictions, 0);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 0);
     ck_assert_uint_eq(totals_of(s).pool_pages, 1);
 }
 
@@ -499,7 +499,7 @@ TEST(evicts_of_the_class_of_the_page)
     }
     put_range("medium", 0, 2000, 9000, STORE_NEVER, NOW);
     move((int)head_class, 0);
-    ck_assert_uint_eq(class_of(s, store_class_count(s), NOW).evicted, 0);
+    ck_assert_uint_eq(class_of(s, store_class_count(s), NOW).count.evicted, 0);
     ck_assert_uint_eq(class_of(s, head_class, NOW).total_pages, 1);
     ck_assert_uint_gt(count_range("small", 0, small, NOW), small / 3);
     for (unsigned i = 0; i < 20; i++) {
@@ -609,7 +609,7 @@ TEST(preallocates_everything)
     ck_assert_uint_eq(totals_of(s).malloced_bytes, store_class_count(s) * (uint64_t)MIB);
     ck_assert(!store_set_limit(s, 8 * MIB));
     put_big(0, 30 * PER_PAGE);
-    ck_assert_uint_gt(totals_of(s).evictions, 0);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 0);
     ck_assert_uint_eq(totals_of(s).malloced_bytes, 64 * MIB);
     move(BIG_CLASS, 0);
     ck_assert_uint_eq(totals_of(s).pool_pages, 1);

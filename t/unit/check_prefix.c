@@ -52,19 +52,19 @@ FIXTURE(set_up, tear_down);
 
 TEST(test_counts)
 {
-    prefixes_count_get(&prefixes, slice("foo:1"), true);
-    prefixes_count_get(&prefixes, slice("foo:2"), false);
-    prefixes_count(&prefixes, slice("foo:bar:3"), PREFIX_SET);
-    prefixes_count(&prefixes, slice("foo:"), PREFIX_DEL);
-    prefixes_count(&prefixes, slice(":x"), PREFIX_SET);
-    prefixes_count(&prefixes, slice("foo"), PREFIX_SET);
-    prefixes_count(&prefixes, slice("fo:1"), PREFIX_SET);
+    prefixes_count(&prefixes, slice("foo:1"), PREFIX_GET, 1);
+    prefixes_count(&prefixes, slice("foo:2"), PREFIX_GET, 0);
+    prefixes_count(&prefixes, slice("foo:bar:3"), PREFIX_SET, 0);
+    prefixes_count(&prefixes, slice("foo:"), PREFIX_DEL, 0);
+    prefixes_count(&prefixes, slice(":x"), PREFIX_SET, 0);
+    prefixes_count(&prefixes, slice("foo"), PREFIX_SET, 0);
+    prefixes_count(&prefixes, slice("fo:1"), PREFIX_SET, 0);
     expect_dump("PREFIX foo get 2 hit 1 set 1 del 1\r\n"
                 "PREFIX  get 0 hit 0 set 1 del 0\r\n"
                 "PREFIX fo get 0 hit 0 set 1 del 0\r\n");
     prefixes_clear(&prefixes);
     expect_dump("");
-    prefixes_count(&prefixes, slice("foo:1"), PREFIX_SET);
+    prefixes_count(&prefixes, slice("foo:1"), PREFIX_SET, 0);
     expect_dump("PREFIX foo get 0 hit 0 set 1 del 0\r\n");
 }
 
@@ -84,7 +84,7 @@ TEST(test_widest_line)
     key[REQ_KEY_MAX - 1] = ':';
     key[REQ_KEY_MAX] = '\0';
     for (unsigned what = 0; what < PREFIX_COUNTS; what++) {
-        prefixes_count(&prefixes, slice(key), (enum prefix_count)what);
+        prefixes_count(&prefixes, slice(key), (enum prefix_count)what, 0);
     }
     uint64_t *counts = prefixes_counts(&prefixes, 0);
     for (unsigned what = 0; what < PREFIX_COUNTS; what++) {
@@ -105,10 +105,10 @@ TEST(test_bound)
     char key[32];
     for (unsigned i = 0; i < PREFIX_MAX + 1000; i++) {
         snprintf(key, sizeof key, "p%u:x", i);
-        prefixes_count(&prefixes, slice(key), PREFIX_SET);
+        prefixes_count(&prefixes, slice(key), PREFIX_SET, 0);
     }
-    prefixes_count_get(&prefixes, slice("p0:y"), true);
-    prefixes_count_get(&prefixes, slice("p65536:y"), true);
+    prefixes_count(&prefixes, slice("p0:y"), PREFIX_GET, 1);
+    prefixes_count(&prefixes, slice("p65536:y"), PREFIX_GET, 1);
     ck_assert_uint_eq(prefixes.count, PREFIX_MAX);
     SCOPED(text_free) struct text got = {.p = NULL};
     unsigned cursor = 0;
@@ -130,7 +130,7 @@ TEST(test_bytes_that_end_lines)
     static const char line[] = "PREFIX a%0D%0AEND%0D%0A get 0 hit 0 set 1 del 0\r\n";
     SCOPED(text_free) struct text got = {.p = NULL};
     unsigned cursor = 0;
-    prefixes_count(&prefixes, (struct slice){key, sizeof key - 1}, PREFIX_SET);
+    prefixes_count(&prefixes, (struct slice){key, sizeof key - 1}, PREFIX_SET, 0);
     ck_assert(!prefixes_tell(&prefixes, &cursor, 10, add_line, &got));
     ck_assert_uint_eq(got.len, strlen(line));
     ck_assert_mem_eq(got.p, line, got.len);
@@ -151,7 +151,7 @@ count_much(void *arg)
     char key[32];
     for (unsigned i = 0; i < ROUNDS; i++) {
         snprintf(key, sizeof key, "%u:x", i % 100);
-        prefixes_count(&prefixes, slice(key), PREFIX_SET);
+        prefixes_count(&prefixes, slice(key), PREFIX_SET, 0);
     }
     return arg;
 }

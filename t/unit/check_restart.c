@@ -236,7 +236,7 @@ TEST_LOOP(a_full_store_works_on, 4)
     begin_life(NOW);
     for (unsigned round = 0; round < 4; round++) {
         fill_up(l.s, round, NOW + 10 * round);
-        ck_assert_uint_gt(totals_of(l.s).evictions, 0);
+        ck_assert_uint_gt(totals_of(l.s).count.evicted, 0);
         uint64_t items = totals_of(l.s).curr_items;
         restart_life(NOW + 10 * round);
         ck_assert_uint_eq(totals_of(l.s).curr_items, items);

@@ -196,7 +196,7 @@ TEST_ROWS(a_long_run_is_passed_over_in_steps, policies, store_lru_name(*row))
     }
     ck_assert_uint_ge(stats_of(WEB).items, 4950);
     ck_assert_uint_eq(totals_of(s).malloc_fails, 0);
-    ck_assert_uint_eq(class_of(s, CLASS, NOW).outofmemory, 0);
+    ck_assert_uint_eq(class_of(s, CLASS, NOW).count.outofmemory, 0);
 }
 
 /* Entries that came to the head of a list since that one was there. */
@@ -238,7 +238,7 @@ TEST_ROWS(what_a_store_passes_over_has_a_bound, policies, store_lru_name(*row))
     conf.sizes = small;
     use_policy(*row);
     share(WEB, 700, false);
-    for (unsigned i = 0; class_of(s, CLASS, NOW).evicted == 0; i++) {
+    for (unsigned i = 0; class_of(s, CLASS, NOW).count.evicted == 0; i++) {
         store_as(i < 6000 ? WEB : BATCH, numbered("web", i), 8);
     }
     (void)juggle(s, CLASS, 100000, NOW);
@@ -466,7 +466,7 @@ TEST(evictions_are_counted_by_owner)
     store_range(WEB, "web", 0, 60);
     store_range(BATCH, "b", 0, 4 * PLACES);
     ck_assert_uint_eq(stats_of(WEB).evicted + stats_of(BATCH).evicted,
-                      totals_of(s).evictions);
+                      totals_of(s).count.evicted);
     ck_assert_uint_eq(stats_of(WEB).evicted, 60 - stats_of(WEB).items);
     store_reset_stats(s);
     ck_assert_uint_ne(stats_of(WEB).evicted, 0);

@@ -33,7 +33,7 @@ TEST(modes_ask_for_presence)
     expect_ok(put(s, STORE_SET, "k", "", 0, NOW));
     ck_assert(has(s, "k", "", NOW));
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
-    ck_assert_uint_eq(totals_of(s).total_items, 5);
+    ck_assert_uint_eq(totals_of(s).count.total_items, 5);
 }
 
 TEST(append_keeps_flags_and_exptime)
@@ -403,5 +403,5 @@ TEST(an_unused_reservation_leaves_no_trace)
     ck_assert_uint_eq(class_of(s, 1, NOW).requested_bytes, 48 + 8 + 1 + 1 + 7 + 10 + 2);
     store_release(s, it);
     assert_empty(s);
-    ck_assert_uint_eq(totals_of(s).total_items, 0);
+    ck_assert_uint_eq(totals_of(s).count.total_items, 0);
 }

@@ -84,7 +84,7 @@ TEST_ROWS(every_byte_around_the_boundaries, chunk_sizes, NULL)
         check_size(len);
     }
     ck_assert_int_eq(put_sized(s, "k", MIB - 71, 0, NOW), STORE_TOO_LARGE);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
 }
 
 TEST_ROWS(sizes_in_steps, chunk_sizes, NULL)
@@ -214,7 +214,7 @@ TEST_ROWS(full_store_keeps_turning_over, chunk_sizes, NULL)
         FREED char *value = pattern(len, i);
         put_bytes(STORE_SET, numbered("k", i), value, len);
     }
-    ck_assert_uint_gt(totals_of(s).evictions, 100);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 100);
     ck_assert_uint_le(totals_of(s).malloced_bytes, LIMIT + STORE_CLASSES * MIB);
     for (unsigned i = 0; i < 600; i++) {
         size_t len = 20000 + (i * 7919u) % 400000u;
@@ -244,7 +244,7 @@ TEST(broken_chain_is_returned)
                      STORE_NO_MEMORY);
     ck_assert_ptr_null(it);
     assert_empty(s);
-    ck_assert_uint_eq(class_of(s, store_class_count(s), NOW).outofmemory, 1);
+    ck_assert_uint_eq(class_of(s, store_class_count(s), NOW).count.outofmemory, 1);
 }
 
 /* A value written in pieces of any size, also backwards. */
@@ -294,7 +294,7 @@ TEST(heads_make_room_for_small_items)
     ck_assert_uint_eq(class_of(s, 1, NOW).number, 0);
     expect_ok(put_sized(s, "small", 10, 0, NOW));
     ck_assert(is_there(s, "small", NOW));
-    ck_assert_uint_ge(totals_of(s).evictions, 1);
+    ck_assert_uint_ge(totals_of(s).count.evicted, 1);
 }
 
 /* A reference keeps all chunks of a deleted item. */

@@ -113,7 +113,7 @@ TEST(hot_items_read_twice_go_to_warm_later)
     ck_assert_uint_gt(juggle(s, 1, MOVES, NOW + 2), 0);
     ck_assert_int_eq(list_of_key("a", NOW + 2), STORE_LIST_WARM);
     ck_assert_int_eq(list_of_key("b", NOW + 2), STORE_LIST_COLD);
-    ck_assert_uint_eq(class_of(s, 1, NOW + 2).moves_to_warm, 1);
+    ck_assert_uint_eq(class_of(s, 1, NOW + 2).count.moves_to_warm, 1);
     check_lists(1);
 }
 
@@ -133,13 +133,13 @@ cool(const char *keys, uint32_t now)
 TEST(cold_items_go_to_warm_with_the_second_read)
 {
     cool("abc", NOW);
-    ck_assert_uint_eq(class_of(s, 1, NOW).moves_to_cold, 3);
+    ck_assert_uint_eq(class_of(s, 1, NOW).count.moves_to_cold, 3);
     ck_assert_uint_eq(class_of(s, 1, NOW + 8).age, 8);
     ck_assert(is_there(s, "b", NOW + 5));
     ck_assert_int_eq(list_of_key("b", NOW + 5), STORE_LIST_COLD);
     ck_assert(is_there(s, "b", NOW + 6));
     ck_assert_int_eq(list_of_key("b", NOW + 6), STORE_LIST_WARM);
-    ck_assert_uint_eq(class_of(s, 1, NOW).moves_to_warm, 1);
+    ck_assert_uint_eq(class_of(s, 1, NOW).count.moves_to_warm, 1);
     ck_assert_uint_eq(class_of(s, 1, NOW + 8).age_warm, 2);
     check_lists(1);
 }
@@ -184,7 +184,7 @@ TEST(warm_items_read_again_stay)
     (void)juggle(s, 1, MOVES, NOW + 50);
     ck_assert_int_eq(list_of_key("a", NOW + 50), STORE_LIST_WARM);
     ck_assert_int_eq(list_of_key("b", NOW + 50), STORE_LIST_COLD);
-    ck_assert_uint_eq(class_of(s, 1, NOW).moves_within_lru, 1);
+    ck_assert_uint_eq(class_of(s, 1, NOW).count.moves_within_lru, 1);
     check_lists(1);
 }
 
@@ -258,9 +258,9 @@ TEST_LOOP(memory_is_found_without_juggling, 4)
         }
     }
     ck_assert(is_there(s, key, NOW));
-    ck_assert_uint_gt(totals_of(s).evictions, 1000);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 1000);
     ck_assert_uint_gt(class_of(s, 6, NOW).direct_reclaims, 0);
-    ck_assert_uint_gt(class_of(s, 6, NOW).moves_to_cold, 0);
+    ck_assert_uint_gt(class_of(s, 6, NOW).count.moves_to_cold, 0);
     check_lists(6);
 }
 
@@ -271,7 +271,7 @@ TEST(what_has_expired_goes_in_the_background)
     for (unsigned t = 0; t < 4; t++) {
         (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + t);
     }
-    ck_assert_uint_eq(totals_of(s).reclaimed, 10);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 10);
     ck_assert_uint_eq(totals_of(s).curr_items, 0);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).used_chunks, 0);
 }
@@ -291,9 +291,9 @@ TEST(a_canary_that_is_read_survives)
         (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + i / 30);
     }
     ck_assert(is_there(s, "canary0", NOW + 3));
-    ck_assert_uint_gt(totals_of(s).evictions, 0);
-    ck_assert_uint_gt(class_of(s, MIDDLE_CLASS, NOW).moves_to_cold, 0);
-    ck_assert_uint_gt(class_of(s, MIDDLE_CLASS, NOW).moves_to_warm, 0);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 0);
+    ck_assert_uint_gt(class_of(s, MIDDLE_CLASS, NOW).count.moves_to_cold, 0);
+    ck_assert_uint_gt(class_of(s, MIDDLE_CLASS, NOW).count.moves_to_warm, 0);
     ck_assert_uint_gt(listed(MIDDLE_CLASS, STORE_LIST_WARM), 0);
     check_lists(MIDDLE_CLASS);
 }
@@ -314,7 +314,7 @@ TEST(canaries_survive_without_juggling)
     ck_assert(is_there(s, "canary0", NOW) && is_there(s, "canary1", NOW));
     ck_assert(!is_there(s, "canary2", NOW));
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_WARM), 2);
-    ck_assert_uint_gt(totals_of(s).evictions, 0);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 0);
     check_lists(MIDDLE_CLASS);
 }
 
@@ -341,7 +341,7 @@ TEST_LOOP(new_items_do_not_evict_each_other, 48)
             (void)juggle(s, MIDDLE_CLASS, FEW, now);
         }
     }
-    ck_assert_uint_eq(totals_of(s).evictions, NEW);
+    ck_assert_uint_eq(totals_of(s).count.evicted, NEW);
     ck_assert_uint_eq(count_range("new", 0, NEW, NOW + 50), NEW);
     check_lists(MIDDLE_CLASS);
 }
@@ -359,7 +359,7 @@ TEST(short_lived_items_are_not_evicted)
     ck_assert(is_there(s, "canary0", NOW));
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 1);
     ck_assert_uint_gt(listed(MIDDLE_CLASS, STORE_LIST_HOT), 0);
-    ck_assert_uint_gt(totals_of(s).evictions, 70);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 70);
     (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + 31);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
     expect_ok(put_middle("never", 0, 0, NOW));
@@ -377,7 +377,7 @@ TEST(touched_items_leave_temp)
     }
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 12);
     expect_ok(put_middle("l", 0, 0, NOW));
-    ck_assert_uint_eq(totals_of(s).evictions, 1);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 1);
     (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
 }
@@ -394,7 +394,7 @@ TEST(without_eviction_only_the_dead_give_room)
         stored++;
     }
     ck_assert_uint_eq(stored, 24);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_HOT), 24);
     ck_assert_int_eq(put_middle("k", 99, 0, NOW + 5), STORE_NO_MEMORY);
     for (unsigned i = 0; i < 3; i++) {
@@ -403,7 +403,7 @@ TEST(without_eviction_only_the_dead_give_room)
     }
     /* Now the dead one is the tail. */
     expect_ok(put_middle("k", 99, 0, NOW + 5));
-    ck_assert_uint_eq(totals_of(s).reclaimed, 1);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 1);
     ck_assert_int_eq(put_middle("k", 98, 0, NOW + 5), STORE_NO_MEMORY);
 }
 
@@ -417,7 +417,7 @@ TEST(all_held_means_no_memory)
         expect_ok(store_get(s, key_of(numbered("k", i)), NOW, &held[i]));
     }
     ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_NO_MEMORY);
-    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).outofmemory, 1);
+    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).count.outofmemory, 1);
     for (unsigned i = 0; i < 24; i++) {
         store_release(s, held[i]);
     }
@@ -434,9 +434,9 @@ TEST_LOOP(a_leaked_reference_is_repaired, 2)
     struct item *held = hold("leak0", NOW);
     put_range("k", 0, 30, MIDDLE_VALUE, 0, NOW + 50);
     ck_assert_int_eq(list_of_key("leak0", NOW), STORE_LIST_COLD);
-    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).tailrepairs, 0);
+    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).count.tailrepairs, 0);
     put_range("l", 0, 30, MIDDLE_VALUE, 0, NOW + 150);
-    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).tailrepairs, 1);
+    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).count.tailrepairs, 1);
     ck_assert_int_eq(lookup(s, "leak0", NOW + 150), STORE_MISS);
     ck_assert_uint_eq(item_value_len(held), MIDDLE_VALUE);
     store_release(s, held);
@@ -479,7 +479,7 @@ TEST_LOOP(locked_items_are_not_waited_for, STORE_LRU_POLICIES)
     expect_ok(put_middle("l", 1, 0, NOW));
     (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     store_debug_lock(s, key_of("k0"), false);
-    ck_assert_uint_eq(totals_of(s).evictions, 2);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 2);
     ck_assert(is_there(s, "k0", NOW));
     /* s3fifo: its neighbours among the new ones, one of which is l0 */
     ck_assert_uint_eq(count_range("k", 0, 12, NOW), _i == STORE_LRU_S3FIFO ? 11 : 10);
@@ -524,7 +524,7 @@ TEST(old_lists_give_room_in_flat_mode)
     conf.lru.policy = STORE_LRU_FLAT;
     store_set_lru(s, &conf.lru);
     put_range("l", 0, 12, MIDDLE_VALUE, 0, NOW);
-    ck_assert_uint_gt(totals_of(s).evictions, 0);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 0);
     check_lists(MIDDLE_CLASS);
 }
 
@@ -563,7 +563,7 @@ TEST_LOOP(lists_agree_after_anything, 3)
             check_lists(12);
         }
     }
-    ck_assert_uint_gt(totals_of(s).evictions, 0);
-    ck_assert_uint_gt(totals_of(s).reclaimed, 0);
-    ck_assert_uint_gt(class_of(s, 12, now).moves_within_lru, 0);
+    ck_assert_uint_gt(totals_of(s).count.evicted, 0);
+    ck_assert_uint_gt(totals_of(s).count.reclaimed, 0);
+    ck_assert_uint_gt(class_of(s, 12, now).count.moves_within_lru, 0);
 }

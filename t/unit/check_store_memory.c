@@ -193,11 +193,11 @@ TEST(largest_items_fill_64_pages)
 {
     for (unsigned i = 0; i < 101; i++) {
         expect_ok(put_numbered("item_", i, BIG_VALUE, 0, NOW));
-        ck_assert_uint_eq(totals_of(s).evictions, i < 64 ? 0 : i - 63);
+        ck_assert_uint_eq(totals_of(s).count.evicted, i < 64 ? 0 : i - 63);
     }
     struct store_totals t = totals_of(s);
-    ck_assert_uint_eq(t.evictions, 37);
-    ck_assert_uint_eq(t.evicted_unfetched, 37);
+    ck_assert_uint_eq(t.count.evicted, 37);
+    ck_assert_uint_eq(t.count.evicted_unfetched, 37);
     ck_assert_uint_eq(t.curr_items, 64);
     ck_assert_uint_eq(t.malloced_bytes, 64 * MIB);
     ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW).total_pages, 64);
@@ -211,22 +211,22 @@ TEST(every_set_evicts_one_when_full)
     reopen_with(3);
     put_range("item_", 0, 40, MIDDLE_VALUE, 0, NOW);
     struct store_class_stats c = class_of(s, MIDDLE_CLASS, NOW);
-    ck_assert_uint_eq(c.evicted, 4);
+    ck_assert_uint_eq(c.count.evicted, 4);
     ck_assert_uint_eq(c.total_pages, 3);
     ck_assert_uint_eq(c.number, 36);
     store_reset_stats(s);
-    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).evicted, 0);
+    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).count.evicted, 0);
     put_range("more_", 0, 40, MIDDLE_VALUE, 0, NOW + 7);
     c = class_of(s, MIDDLE_CLASS, NOW + 9);
-    ck_assert_uint_eq(c.evicted, 40);
-    ck_assert_uint_eq(c.evicted_nonzero, 0);
-    ck_assert_uint_eq(c.evicted_time, 0);
+    ck_assert_uint_eq(c.count.evicted, 40);
+    ck_assert_uint_eq(c.count.evicted_nonzero, 0);
+    ck_assert_uint_eq(c.count.evicted_time, 0);
     ck_assert_uint_eq(c.age, 2);
     put_range("item_", 0, 40, MIDDLE_VALUE, NOW + 600, NOW + 10);
     c = class_of(s, MIDDLE_CLASS, NOW + 10);
-    ck_assert_uint_eq(c.evicted, 80);
-    ck_assert_uint_eq(c.evicted_nonzero, 4);
-    ck_assert_uint_eq(totals_of(s).evictions, 80);
+    ck_assert_uint_eq(c.count.evicted, 80);
+    ck_assert_uint_eq(c.count.evicted_nonzero, 4);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 80);
 }
 
 TEST(use_saves_from_eviction_once_a_minute)
@@ -239,7 +239,7 @@ TEST(use_saves_from_eviction_once_a_minute)
     expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW + 61));
     ck_assert(is_there(s, "a", NOW + 61));
     ck_assert(!is_there(s, "b", NOW + 61));
-    ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW + 61).evicted_time, 61);
+    ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW + 61).count.evicted_time, 61);
 }
 
 TEST_LOOP(without_eviction_the_first_refusal_lasts, 2)
@@ -255,8 +255,8 @@ TEST_LOOP(without_eviction_the_first_refusal_lasts, 2)
     for (unsigned i = 0; i < 10; i++) {
         ck_assert_int_eq(put_numbered("none", i, DASH_M_VALUE, 0, NOW), STORE_NO_MEMORY);
     }
-    ck_assert_uint_eq(class_of(s, 21, NOW).outofmemory, 11);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(class_of(s, 21, NOW).count.outofmemory, 11);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
     ck_assert_uint_eq(count_range("dash", 0, stored, NOW), stored);
 }
 
@@ -301,11 +301,11 @@ TEST(raised_limit_lets_a_class_grow)
 {
     reopen_with(1);
     put_a_and_b();
-    ck_assert_uint_eq(totals_of(s).evictions, 1);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 1);
     ck_assert(store_set_limit(s, 2 * MIB));
     ck_assert_uint_eq(totals_of(s).limit_bytes, 2 * MIB);
     expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
-    ck_assert_uint_eq(totals_of(s).evictions, 1);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 1);
     ck_assert_uint_eq(totals_of(s).malloced_bytes, 2 * MIB);
 }
 
@@ -317,7 +317,7 @@ TEST(held_tail_items_are_passed_over)
     expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
     ck_assert(is_there(s, "a", NOW));
     ck_assert(!is_there(s, "b", NOW));
-    ck_assert_uint_eq(totals_of(s).lrutail_reflocked, 1);
+    ck_assert_uint_eq(totals_of(s).count.reflocked, 1);
     store_release(s, held);
 }
 
@@ -333,7 +333,7 @@ TEST(all_held_means_no_memory)
     store_release(s, held[0]);
     store_release(s, held[1]);
     expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
-    ck_assert_uint_eq(totals_of(s).evictions, 1);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 1);
 }
 
 /* An append needs a second chunk while its own item, whose stripe it holds, is the only
@@ -355,8 +355,8 @@ TEST(expired_tail_is_used_again)
     uint64_t malloced = totals_of(s).malloced_bytes;
     put_range("b", 0, 10, MIDDLE_VALUE, NOW + 6, NOW + 4);
     ck_assert_uint_eq(totals_of(s).malloced_bytes, malloced);
-    ck_assert_uint_eq(totals_of(s).reclaimed, 10);
-    ck_assert_uint_eq(totals_of(s).expired_unfetched, 10);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 10);
+    ck_assert_uint_eq(totals_of(s).count.expired_unfetched, 10);
     ck_assert_uint_eq(totals_of(s).curr_items, 10);
 }
 
@@ -364,9 +364,9 @@ TEST(tail_waits_one_second_longer_than_readers)
 {
     put(s, STORE_SET, "a", "1", NOW + 2, NOW);
     put(s, STORE_SET, "b", "1", 0, NOW + 2);
-    ck_assert_uint_eq(totals_of(s).reclaimed, 0);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 0);
     put(s, STORE_SET, "c", "1", 0, NOW + 3);
-    ck_assert_uint_eq(totals_of(s).reclaimed, 1);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 1);
 }
 
 TEST(replaced_expired_item_is_reclaimed)
@@ -374,7 +374,7 @@ TEST(replaced_expired_item_is_reclaimed)
     expect_ok(put_sized(s, "key", MIDDLE_VALUE, NOW + 1, NOW));
     uint64_t requested = class_of(s, MIDDLE_CLASS, NOW).requested_bytes;
     expect_ok(put_sized(s, "key", 66570, 0, NOW + 3));
-    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).reclaimed, 1);
+    ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).count.reclaimed, 1);
     drop("key", NOW + 3);
     expect_ok(put_sized(s, "key", MIDDLE_VALUE, 0, NOW + 3));
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).requested_bytes, requested);
@@ -387,7 +387,7 @@ TEST_LOOP(flushed_tail_is_reclaimed_once, 2)
     put(s, STORE_SET, "a", "1", 0, NOW);
     store_flush(s, 0, NOW + 2);
     put(s, STORE_SET, "b", "1", 0, NOW + 2);
-    ck_assert_uint_eq(totals_of(s).reclaimed, 1);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 1);
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
     ck_assert_int_eq(lookup(s, "a", NOW + 2), STORE_MISS);
 }

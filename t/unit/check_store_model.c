@@ -514,10 +514,10 @@ TEST_LOOP(store_does_as_the_model, 12)
     ck_assert_uint_ge(t.hash_power, 13);
     ck_assert_uint_gt(t.pages_moved, 0);
     ck_assert_uint_gt(t.move_rescues, 1000);
-    ck_assert_uint_gt(t.crawler_items_checked, 1000);
+    ck_assert_uint_gt(t.count.crawler_items_checked, 1000);
     ck_assert_uint_gt(m->hits, OPERATIONS / 20);
     ck_assert_uint_ge(t.curr_items, present > 0 ? 1 : 0);
-    ck_assert_uint_eq(t.evictions, 0);
+    ck_assert_uint_eq(t.count.evicted, 0);
     for (unsigned i = 0; i < KEYS; i++) {
         char text[64];
         struct store_result r;

@@ -369,7 +369,7 @@ static void
 write_evict(void)
 {
     ck_assert(store_set_limit(s, 2 * MIB));
-    for (unsigned i = 0; totals_of(s).evictions == 0; i++) {
+    for (unsigned i = 0; totals_of(s).count.evicted == 0; i++) {
         expect_ok(put_sized(s, numbered("f", i), 8, STORE_NEVER, NOW));
     }
 }

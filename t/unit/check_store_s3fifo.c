@@ -67,7 +67,7 @@ TEST(new_items_have_a_twentieth)
     ck_assert_uint_eq(listed(STORE_LIST_HOT), HOT_PLACES);
     ck_assert_uint_eq(listed(STORE_LIST_COLD), PLACES - HOT_PLACES);
     store_range("n", 0, 3 * PLACES);
-    ck_assert_uint_eq(totals_of(s).evictions, 3 * PLACES);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 3 * PLACES);
     ck_assert_uint_le(listed(STORE_LIST_HOT), HOT_PLACES + 1);
     ck_assert_uint_eq(listed(STORE_LIST_HOT) + listed(STORE_LIST_COLD), PLACES);
 }
@@ -87,7 +87,7 @@ TEST(the_share_of_new_items_learns_from_evictions)
 {
     store_range("k", 0, 3 * PLACES + HOTSHARE_PERIOD);
     ck_assert_uint_gt(s->lru.hot_share.now.ghosts, 0);
-    ck_assert_uint_le(s->lru.hot_share.now.ghosts, totals_of(s).evictions);
+    ck_assert_uint_le(s->lru.hot_share.now.ghosts, totals_of(s).count.evicted);
 }
 
 /* In the order in which they came. */
@@ -120,8 +120,8 @@ TEST(what_is_read_outlives_a_scan)
     read_twice("k", 0, PLACES);
     store_range("scan", 0, 20 * PLACES);
     ck_assert_uint_ge(count_kept("k", 0, PLACES), PLACES - HOT_PLACES);
-    ck_assert_uint_ge(totals_of(s).evicted_unfetched,
-                      totals_of(s).evictions - PLACES / 10);
+    ck_assert_uint_ge(totals_of(s).count.evicted_unfetched,
+                      totals_of(s).count.evicted - PLACES / 10);
 }
 
 /* Of a loop of three times as many keys as there are places, a part stays: a list in the order of
@@ -157,7 +157,7 @@ TEST(what_was_read_comes_round_once_or_twice)
         ck_assert(is_there(s, numbered("k", 200 + i), NOW) &&
                   is_there(s, numbered("k", 200 + i), NOW));
     }
-    ck_assert_uint_ge(class_of(s, CLASS, NOW).moves_within_lru, 2);
+    ck_assert_uint_ge(class_of(s, CLASS, NOW).count.moves_within_lru, 2);
 }
 
 /* Nothing is free, and all was read: there is room nevertheless. */
@@ -170,8 +170,8 @@ TEST(there_is_room_though_all_was_read)
         ck_assert(is_there(s, numbered("n", i), NOW) &&
                   is_there(s, numbered("n", i), NOW));
     }
-    ck_assert_uint_eq(totals_of(s).evictions, 5 * PLACES);
-    ck_assert_uint_eq(class_of(s, CLASS, NOW).outofmemory, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 5 * PLACES);
+    ck_assert_uint_eq(class_of(s, CLASS, NOW).count.outofmemory, 0);
 }
 
 TEST(expired_items_leave_first)
@@ -179,8 +179,8 @@ TEST(expired_items_leave_first)
     put_range("e", 0, PLACES / 2, VALUE, NOW + 1, NOW);
     store_range("k", PLACES / 2, PLACES);
     put_range("n", 0, PLACES / 20, VALUE, 0, NOW + 3);
-    ck_assert_uint_eq(totals_of(s).reclaimed, PLACES / 20);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, PLACES / 20);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
 }
 
 TEST(nothing_leaves_when_it_may_not)
@@ -209,7 +209,7 @@ TEST(reads_move_nothing)
     ck_assert(item_was_fetched(it));
     store_release(s, it);
     ck_assert_int_eq(list_of_key("k0"), STORE_LIST_HOT);
-    ck_assert_uint_eq(class_of(s, CLASS, NOW).moves_within_lru, 0);
+    ck_assert_uint_eq(class_of(s, CLASS, NOW).count.moves_within_lru, 0);
 }
 
 /* A thread's clock may lag: what was stored behind a flush by one that is ahead stays behind it. */
@@ -242,10 +242,10 @@ TEST(a_ghost_that_is_stored_again_comes_to_the_main_queue)
     ck_assert(!is_kept("k0"));
     store_range("k", 0, 1);
     ck_assert_int_eq(list_of_key("k0"), STORE_LIST_COLD);
-    ck_assert_uint_eq(class_of(s, CLASS, NOW).ghost_hits, 1);
+    ck_assert_uint_eq(class_of(s, CLASS, NOW).count.ghost_hits, 1);
     store_range("n", 0, 1);
     ck_assert_int_eq(list_of_key("n0"), STORE_LIST_HOT);
-    ck_assert_uint_eq(class_of(s, CLASS, NOW).ghost_hits, 1);
+    ck_assert_uint_eq(class_of(s, CLASS, NOW).count.ghost_hits, 1);
 }
 
 TEST(what_is_deleted_comes_back_to_the_main_queue_if_it_would_have_stayed)
@@ -269,7 +269,7 @@ TEST(old_ghosts_are_forgotten)
 {
     store_range("k", 0, 20 * PLACES);
     store_range("k", 0, PLACES);
-    ck_assert_uint_le(class_of(s, CLASS, NOW).ghost_hits, 5);
+    ck_assert_uint_le(class_of(s, CLASS, NOW).count.ghost_hits, 5);
 }
 
 /* ---- change of policy ------------------------------------------------------------------ */
@@ -286,7 +286,7 @@ TEST(segments_drain_into_the_main_queue)
     ck_assert_uint_eq(listed(STORE_LIST_WARM), 0);
     ck_assert_uint_eq(listed(STORE_LIST_HOT) + listed(STORE_LIST_COLD), PLACES);
     store_range("n", 0, PLACES);
-    ck_assert_uint_eq(totals_of(s).evictions, PLACES);
+    ck_assert_uint_eq(totals_of(s).count.evicted, PLACES);
 }
 
 /* Dead items, too, count one by one. */
@@ -312,7 +312,7 @@ TEST(old_segments_give_room)
     (void)store_juggle(s, CLASS, MOVES, NOW);
     use_policy(STORE_LRU_S3FIFO);
     store_range("n", 0, 3 * PLACES);
-    ck_assert_uint_eq(class_of(s, CLASS, NOW).outofmemory, 0);
+    ck_assert_uint_eq(class_of(s, CLASS, NOW).count.outofmemory, 0);
 }
 
 TEST(both_queues_drain_into_a_flat_list)

@@ -66,7 +66,7 @@ TEST(overwrites_where_it_is)
     ck_assert_uint_eq(item_flags(first), 1234567);
     ck_assert_uint_eq(item_expires(first), NOW + 70);
     ck_assert_uint_eq(item_cas(first), 2);
-    ck_assert_uint_eq(totals_of(s).total_items, 2);
+    ck_assert_uint_eq(totals_of(s).count.total_items, 2);
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
     struct store_class_stats stats = class_of(s, item_class(first), NOW + 1);
     ck_assert_uint_eq(stats.used_chunks, 1);
@@ -243,7 +243,8 @@ TEST(no_memory_changes_nothing)
     const char *old = "other0";
     text[0] = 'x';
     ck_assert_int_eq(set_in(s, old, text, sizeof text, 0, 0, NOW), STORE_NO_MEMORY);
-    ck_assert_uint_eq(class_of(s, item_class(place_of(old, NOW)), NOW).outofmemory, 3);
+    ck_assert_uint_eq(class_of(s, item_class(place_of(old, NOW)), NOW).count.outofmemory,
+                      3);
     FREED char *there = read_item(place_of(old, NOW));
     ck_assert_int_eq(there[0], '\0');
 }
@@ -257,7 +258,7 @@ static void
 same_stats(struct store *a, struct store *b, uint32_t now)
 {
     struct store_totals x = totals_of(a), y = totals_of(b);
-    ck_assert_uint_eq(x.total_items, y.total_items);
+    ck_assert_uint_eq(x.count.total_items, y.count.total_items);
     ck_assert_uint_eq(x.curr_items, y.curr_items);
     for (unsigned i = 1; i <= store_class_count(a); i++) {
         struct store_class_stats p = class_of(a, i, now), q = class_of(b, i, now);

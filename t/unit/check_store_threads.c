@@ -163,7 +163,7 @@ TEST(a_value_is_of_one_set)
     reopen();
     run_parties(parties, setter_main);
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
-    ck_assert_uint_eq(totals_of(s).total_items, THREADS * ROUNDS);
+    ck_assert_uint_eq(totals_of(s).count.total_items, THREADS * ROUNDS);
     audit_store(s);
 }
 
@@ -202,7 +202,7 @@ TEST(threads_add_up)
     store_release(s, it);
     ck_assert_uint_eq(totals_of(s).curr_items, 3 + (THREADS + 1) * ROUNDS);
     ck_assert_uint_ge(totals_of(s).hash_power, 14);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
 }
 
 #define PIECES 8u
@@ -273,6 +273,6 @@ TEST(long_pieces_add_up)
     struct item *it = hold("tail", NOW);
     ck_assert_uint_eq(item_expires(it), NOW + 100);
     store_release(s, it);
-    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    ck_assert_uint_eq(totals_of(s).count.evicted, 0);
     audit_store(s);
 }

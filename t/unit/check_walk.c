@@ -98,11 +98,11 @@ TEST(removes_what_has_expired)
     struct store_class_stats c = class_of(s, 1, NOW);
     ck_assert_uint_eq(seen.total, ITEMS);
     ck_assert_uint_eq(c.used_chunks, ITEMS);
-    ck_assert_uint_eq(c.crawler_reclaimed, 30);
-    ck_assert_uint_eq(c.crawler_items_checked, 90);
-    ck_assert_uint_eq(c.expired_unfetched, 30);
+    ck_assert_uint_eq(c.count.crawler_reclaimed, 30);
+    ck_assert_uint_eq(c.count.crawler_items_checked, 90);
+    ck_assert_uint_eq(c.count.expired_unfetched, 30);
     ck_assert_uint_eq(totals_of(s).crawler_starts, 1);
-    ck_assert_uint_eq(totals_of(s).reclaimed, 0); /* no store took their places */
+    ck_assert_uint_eq(totals_of(s).count.reclaimed, 0); /* no store took their places */
 }
 
 TEST(counts_when_a_list_is_done)
@@ -111,9 +111,9 @@ TEST(counts_when_a_list_is_done)
     uint32_t ticket = open_walk(STORE_WALK_ALL, false, 0);
     expect_more(store_walk_step(s, ticket, 29, NOW + 5, NULL, NULL));
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 1);
-    ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 0);
+    ck_assert_uint_eq(class_of(s, 1, NOW).count.crawler_reclaimed, 0);
     store_walk_close(s, ticket); /* before its end */
-    ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 29);
+    ck_assert_uint_eq(class_of(s, 1, NOW).count.crawler_reclaimed, 29);
     ck_assert_int_eq(store_walk_step(s, ticket, 1, NOW, NULL, NULL), STORE_WALK_LOST);
     store_walk_close(s, ticket);
 }

@@ -732,10 +732,11 @@ run_kind(unsigned kind, unsigned threads, long seconds, unsigned seed)
            atomic_load(&sh.operations), threads);
     printf("# %llu evictions (%llu active), %llu reclaimed, %llu held at the tail, "
            "%llu juggles, %llu pages moved, %llu items walked over, hash power %u\n",
-           (unsigned long long)t.evictions, (unsigned long long)t.evicted_active,
-           (unsigned long long)t.reclaimed, (unsigned long long)t.lrutail_reflocked,
+           (unsigned long long)t.count.evicted,
+           (unsigned long long)t.count.evicted_active,
+           (unsigned long long)t.count.reclaimed, (unsigned long long)t.count.reflocked,
            (unsigned long long)t.juggles, (unsigned long long)t.pages_moved,
-           (unsigned long long)t.crawler_items_checked, t.hash_power);
+           (unsigned long long)t.count.crawler_items_checked, t.hash_power);
     printf(
         "# looks at many: %lu hits, %lu with the lock, %lu copies that a writer tore\n",
         atomic_load(&sh.hits), atomic_load(&sh.locked), atomic_load(&sh.torn));
