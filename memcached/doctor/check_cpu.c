@@ -23,15 +23,19 @@
 static void
 look_quota(const struct host *h, struct doctor_finding *f)
 {
-    unsigned threads = h->conf.threads;
-    unsigned milli = cgroup_quota_milli(h->conf.root, h->process);
-    finding_value(f, "%u", threads * PERCENT);
+    unsigned threads = h->conf.threads, cpus = cpumask_count(&h->allowed);
+    /* More workers than CPUs use no more time than the CPUs have. */
+    unsigned used = cpus > 0 && cpus < threads ? cpus : threads;
+    struct cgroup_setter setter;
+    unsigned milli = cgroup_quota_milli(h->conf.root, h->process, &setter);
+    finding_value(f, "%u", used * PERCENT);
+    finding_unit(f, setter.name);
     if (milli == 0) {
         finding_set(f, DOCTOR_GOOD, "no quota of CPU time");
     } else {
-        finding_set(f, milli < threads * MILLI ? DOCTOR_BAD : DOCTOR_GOOD,
-                    "a quota of %u.%02u CPUs for %u workers", milli / MILLI,
-                    milli % MILLI / 10, threads);
+        finding_set(f, milli < used * MILLI ? DOCTOR_BAD : DOCTOR_GOOD,
+                    "a quota of %u.%02u CPUs for %u workers, of the control group %s",
+                    milli / MILLI, milli % MILLI / 10, threads, setter.name);
     }
 }
 
@@ -54,8 +58,10 @@ look_cpuset(const struct host *h, struct doctor_finding *f)
 static void
 look_pinning(const struct host *h, struct doctor_finding *f)
 {
-    if (h->conf.is_pinned || cpumask_count(&h->workers) > 0) {
+    if (cpumask_count(&h->workers) > 0) {
         finding_set(f, DOCTOR_GOOD, "workers are pinned");
+    } else if (h->conf.is_pinned) {
+        finding_set(f, DOCTOR_WARN, "workers are not pinned, although --pin asks for it");
     } else if (h->conf.threads == 1 || cpumask_count(&h->allowed) == 1) {
         finding_set(f, DOCTOR_GOOD, "one worker, or one CPU");
     } else {

@@ -40,8 +40,10 @@ static void
 look_limit(const struct host *h, struct doctor_finding *f)
 {
     uint64_t need = need_of(&h->conf);
-    uint64_t limit = cgroup_memory_bytes(h->conf.root, h->process);
+    struct cgroup_setter setter;
+    uint64_t limit = cgroup_memory_bytes(h->conf.root, h->process, &setter);
     finding_value(f, "%llu", MB(need) + 1);
+    finding_unit(f, setter.name);
     if (limit == 0) {
         finding_set(f, DOCTOR_GOOD, "the control group sets no limit");
     } else {

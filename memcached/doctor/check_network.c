@@ -19,7 +19,7 @@ struct nic {
     unsigned rx, tx, irqs;  /* queues and interrupts */
     unsigned rps, rfs, xps; /* queues where it is on */
     struct cpumask irq_cpus;
-    uint64_t flush_ns, defer;
+    uint64_t flush_ns;
 };
 
 /* How many of the queues' files have a digit that is not 0. */
@@ -116,7 +116,8 @@ judge_irqs(const struct host *h, const struct nic *nic, struct doctor_finding *f
     cpumask_describe(&nic->irq_cpus, list, sizeof list);
     if (nic->irqs == 0) {
         finding_set(f, DOCTOR_GOOD, "%s: has no interrupts of its own", nic->name);
-    } else if (nic->rx > 1 && cpumask_count(&nic->irq_cpus) == 1) {
+    } else if (nic->rx > 1 && cpumask_count(&nic->irq_cpus) == 1 &&
+               cpumask_count(&h->online) != 1) {
         finding_set(f, DOCTOR_WARN, "%s: the interrupts of %u queues are all on CPU %s",
                     nic->name, nic->rx, list);
     } else if (shared > 0 && shared < workers) {

@@ -28,6 +28,16 @@ finding_set(struct doctor_finding *f, enum doctor_level level, const char *found
 }
 
 void
+finding_unit(struct doctor_finding *f, const char *group)
+{
+    const char *kind = strrchr(group, '.');
+    if (kind != NULL && (strcmp(kind, ".slice") == 0 || strcmp(kind, ".service") == 0 ||
+                         strcmp(kind, ".scope") == 0)) {
+        snprintf(f->unit, sizeof f->unit, "%s", group);
+    }
+}
+
+void
 finding_value(struct doctor_finding *f, const char *value, ...)
 {
     va_list args;

@@ -64,6 +64,7 @@ struct doctor_finding {
     enum doctor_level level;
     char found[DOCTOR_FOUND_LEN];
     char value[DOCTOR_VALUE_LEN]; /* what stands for {} in the texts of the check */
+    char unit[DOCTOR_VALUE_LEN];  /* and for {unit}; empty: the report's */
 };
 
 struct doctor_report {

@@ -194,6 +194,10 @@ read_threads(struct host *h)
         }
     }
     globfree(&tasks);
+    /* A thread may be allowed CPUs that are not there. */
+    if (host_cpus(h, &h->online, HOST_CPUS "/online")) {
+        h->allowed = cpumask_common(&h->allowed, &h->online);
+    }
     h->conf.threads = workers > 0 ? workers : h->conf.threads;
 }
 

@@ -17,6 +17,7 @@
 struct host {
     struct doctor_conf conf;
     char process[16];       /* of the server: its folder in /proc */
+    struct cpumask online;  /* empty: it cannot be read */
     struct cpumask allowed; /* the CPUs that one of its threads or another may use */
     struct cpumask workers; /* those that a worker is bound to; empty: none is */
     unsigned nodes;         /* of memory */

@@ -55,7 +55,7 @@ print_finding(FILE *out, const struct doctor_report *r, const struct doctor_find
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].text != NULL) {
             char text[TEXT_LEN] = "";
-            expand(parts[i].text, f->value, r->unit, text);
+            expand(parts[i].text, f->value, f->unit[0] != '\0' ? f->unit : r->unit, text);
             fprintf(out, "%-*s", LABEL_COLUMNS, parts[i].label);
             fold_text(out, text, LABEL_COLUMNS, LINE_COLUMNS);
         }
@@ -101,7 +101,8 @@ put_finding(struct json *j, const struct doctor_report *r, const struct doctor_f
              JSON("found", f->found));
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         char text[TEXT_LEN] = "";
-        expand(parts[i].text != NULL ? parts[i].text : "", f->value, r->unit, text);
+        expand(parts[i].text != NULL ? parts[i].text : "", f->value,
+               f->unit[0] != '\0' ? f->unit : r->unit, text);
         json_put(j, JSON(parts[i].key, text));
     }
     json_close(j, '}');

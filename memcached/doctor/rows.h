@@ -50,6 +50,8 @@ extern const struct doctor_table doctor_cpu, doctor_sched, doctor_memory, doctor
 
 __attribute__((format(printf, 3, 4))) void
 finding_set(struct doctor_finding *f, enum doctor_level level, const char *found, ...);
+/* What stands for {unit}, where a control group of this name is one of systemd's. */
+void finding_unit(struct doctor_finding *f, const char *group);
 __attribute__((format(printf, 2, 3))) void finding_value(struct doctor_finding *f,
                                                          const char *value, ...);
 /* The word that the row's file has, or that is chosen among its words ("always [madvise] never"),

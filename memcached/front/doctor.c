@@ -133,6 +133,10 @@ static struct doctor_conf
 conf_of(const struct settings *s, uint32_t process)
 {
     bool is_pinned = s->is_pinned && s->pin.policy != PIN_NONE;
+    struct cpumask workers = {0};
+    if (is_pinned && process == 0) {
+        workers = planned(s);
+    }
     unsigned least, files = settings_files(s, &least);
     struct doctor_conf conf = {
         .root = "",
@@ -148,11 +152,12 @@ conf_of(const struct settings *s, uint32_t process)
         .locked_bytes = SETTINGS_LOCKED_TIMES * s->store.limit_bytes,
         .item_max = s->store.item_max,
         .is_pinned = is_pinned,
+        .workers = workers,
         .sched = s->sched.policy != PRIO_LEAVE ? prio_name(&s->sched) : NULL,
         .is_realtime = prio_is_realtime(&s->sched),
         /* As place/membind.h: pinned workers have it by themselves. */
         .has_membind = s->membind.policy == MEMBIND_DEFAULT
-                           ? is_pinned
+                           ? is_pinned && (process != 0 || cpumask_count(&workers) > 0)
                            : s->membind.policy != MEMBIND_NONE,
         .locks_memory = s->locks_memory,
         .suspends_irqs = s->busy_poll.prefers,
@@ -160,9 +165,6 @@ conf_of(const struct settings *s, uint32_t process)
         .guard = guard_of(s),
         .has_udp = s->listen.udp_port != LISTEN_PORT_OFF,
     };
-    if (is_pinned && process == 0) {
-        conf.workers = planned(s);
-    }
     return conf;
 }
 

@@ -181,7 +181,7 @@ static void
 show_plan(struct stats *st, struct sink *sink)
 {
     struct pinner_summary s;
-    unsigned quota = cgroup_quota_milli("", CGROUP_SELF);
+    unsigned quota = cgroup_quota_milli("", CGROUP_SELF, NULL);
     pinner_summary(st->shared->pinner, &s);
     sink_stat(sink, "pin_policy", pin_policy_name(s.policy));
     sink_stat(sink, "pin_layout", s.layout);

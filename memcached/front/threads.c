@@ -57,7 +57,8 @@ threads_count(struct settings *s)
     bool is_pinned = s->is_pinned && s->pin.policy != PIN_NONE;
     int64_t most = is_default ? THREADS_DEFAULT : THREADS_MAX;
     if (s->threads == THREADS_AUTO || (is_default && is_pinned)) {
-        unsigned workers = pin_workers(&s->pin, cgroup_quota_milli("", CGROUP_SELF));
+        unsigned workers =
+            pin_workers(&s->pin, cgroup_quota_milli("", CGROUP_SELF, NULL));
         s->threads = workers < most ? workers : most;
     } else if (is_default) {
         s->threads = most;

@@ -172,30 +172,38 @@ memory_here(const struct group *g)
 /* The least of what this group and those above say; 0: nothing. */
 static uint64_t
 tightest(const char *root, const char *process, const char *controller,
-         uint64_t (*here)(const struct group *))
+         uint64_t (*here)(const struct group *), struct cgroup_setter *setter)
 {
     struct group g;
     uint64_t least = 0;
+    struct cgroup_setter ignored;
+    setter = setter != NULL ? setter : &ignored;
+    setter->name[0] = '\0';
     if (!find_group(root, process, controller, &g)) {
         return 0;
     }
     do {
         uint64_t limit = here(&g);
-        least = limit != 0 && (least == 0 || limit < least) ? limit : least;
+        if (limit != 0 && (least == 0 || limit < least)) {
+            const char *slash = strrchr(g.dir + g.top_len, '/');
+            least = limit;
+            snprintf(setter->name, sizeof setter->name, "%s",
+                     slash != NULL ? slash + 1 : "/");
+        }
     } while (go_up(&g));
     return least;
 }
 
 unsigned
-cgroup_quota_milli(const char *root, const char *process)
+cgroup_quota_milli(const char *root, const char *process, struct cgroup_setter *setter)
 {
-    return (unsigned)tightest(root, process, "cpu", quota_here);
+    return (unsigned)tightest(root, process, "cpu", quota_here, setter);
 }
 
 uint64_t
-cgroup_memory_bytes(const char *root, const char *process)
+cgroup_memory_bytes(const char *root, const char *process, struct cgroup_setter *setter)
 {
-    return tightest(root, process, "memory", memory_here);
+    return tightest(root, process, "memory", memory_here, setter);
 }
 
 /* Version 2 makes groups for CPU time only where the controller is on. */

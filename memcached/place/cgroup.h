@@ -15,11 +15,19 @@
 #define CGROUP_PATH_MAX 4096
 #define CGROUP_SELF "self" /* this process; of another one its folder in /proc */
 
-/* The tightest quota in thousandths of a CPU, rounded up; 0: none. */
-unsigned cgroup_quota_milli(const char *root, const char *process);
+/* The group that sets a limit, this one or one above it: its own name, the last of its path; "/" where the
+ * hierarchy begins; empty without a limit. */
+struct cgroup_setter {
+    char name[64];
+};
+
+/* The tightest quota in thousandths of a CPU, rounded up; 0: none. `setter` may be NULL. */
+unsigned cgroup_quota_milli(const char *root, const char *process,
+                            struct cgroup_setter *setter);
 
 /* The tightest limit on memory; 0: none. */
-uint64_t cgroup_memory_bytes(const char *root, const char *process);
+uint64_t cgroup_memory_bytes(const char *root, const char *process,
+                             struct cgroup_setter *setter);
 
 /* True when the process is in a group of its own for CPU time, so that autogroups do not
  * apply. */

@@ -13,10 +13,11 @@
 #define MEGABYTE (UINT64_C(1) << 20)
 
 static void
-warn_about_quota(unsigned threads)
+warn_about_quota(unsigned threads, unsigned cpus)
 {
-    unsigned quota = cgroup_quota_milli("", CGROUP_SELF);
-    if (quota > 0 && threads > (quota + 999) / 1000) {
+    unsigned quota = cgroup_quota_milli("", CGROUP_SELF, NULL);
+    unsigned used = cpus > 0 && cpus < threads ? cpus : threads;
+    if (quota > 0 && used > (quota + 999) / 1000) {
         log_write(LOG_WARNING,
                   "memcached: warning: %u workers share a CPU quota of %u.%02u CPUs and "
                   "stall together when it is used up; -t auto starts as many as it feeds",
@@ -28,7 +29,7 @@ warn_about_quota(unsigned threads)
 static void
 warn_about_memory(uint64_t items_mb)
 {
-    uint64_t limit = cgroup_memory_bytes("", CGROUP_SELF);
+    uint64_t limit = cgroup_memory_bytes("", CGROUP_SELF, NULL);
     if (limit > 0 && items_mb >= limit / MEGABYTE) {
         log_write(LOG_WARNING,
                   "memcached: warning: -m %" PRIu64 " does not fit into the control "
@@ -85,7 +86,7 @@ plan_threads(struct placement *p)
                   "fewer threads (-t) have a better tail",
                   workers);
     }
-    warn_about_quota(workers);
+    warn_about_quota(workers, p->pinner.plan.allowed);
     return true;
 }
 
@@ -208,7 +209,7 @@ placement_print(const struct placement_conf *conf)
     looks.resctrl = (struct resctrl_conf){.group = NULL};
     placement_init(&p, &looks);
     bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
-    unsigned quota = cgroup_quota_milli("", CGROUP_SELF);
+    unsigned quota = cgroup_quota_milli("", CGROUP_SELF, NULL);
     if (has_plan) {
         pin_describe(&p.pinner.plan, stdout);
         if (quota > 0) {

@@ -226,7 +226,7 @@ open_kind(enum auth_kind kind, const char *path, const pthread_mutexattr_t *lock
     a->kind = kind;
     PTHREAD_OK(pthread_mutex_init(&a->lock, lock_attr));
     a->path = where;
-    if (path != NULL && !entries_read(&a->entries, kind, where, err, err_len)) {
+    if (path != NULL && !entries_read(&a->entries, kind, path, err, err_len)) {
         auth_close(&a);
     }
     return a;

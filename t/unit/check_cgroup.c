@@ -183,7 +183,7 @@ put_groups(const char *cgroup, const char *mounts, const struct file *files)
 TEST_LOOP(memory_limits_are_read, ROWS(memories))
 {
     put_groups(memories[_i].cgroup, memories[_i].mounts, memories[_i].files);
-    uint64_t bytes = cgroup_memory_bytes(root, CGROUP_SELF);
+    uint64_t bytes = cgroup_memory_bytes(root, CGROUP_SELF, NULL);
     remove_root();
     ck_assert_msg(bytes == memories[_i].bytes, "%s: %ju", memories[_i].name,
                   (uintmax_t)bytes);
@@ -193,7 +193,7 @@ TEST_LOOP(groups_are_read, ROWS(trees))
 {
     char file[CGROUP_PATH_MAX];
     put_groups(trees[_i].cgroup, trees[_i].mounts, trees[_i].files);
-    unsigned quota = cgroup_quota_milli(root, CGROUP_SELF);
+    unsigned quota = cgroup_quota_milli(root, CGROUP_SELF, NULL);
     bool is_grouped = cgroup_is_grouped(root, CGROUP_SELF);
     bool lacks_rt = cgroup_lacks_rt_budget(root, CGROUP_SELF, file, sizeof file);
     remove_root();

@@ -75,12 +75,13 @@ enum {
     NICE = 1 << 16,
     BVT = 1 << 17,
     BATCH = 1 << 18,
+    NOT_PINNED = 1 << 19, /* --pin could not be kept */
 };
 
 static void
 set_conf(struct doctor_conf *c, unsigned what)
 {
-    c->is_pinned = what & PINNED;
+    c->is_pinned = what & (PINNED | NOT_PINNED);
     c->threads = what & TWO_WORKERS ? 2 : what & ONE_WORKER ? 1 : c->threads;
     c->sched = what & FIFO    ? "fifo:1"
                : what & SLICE ? "slice:100us"
@@ -102,7 +103,7 @@ set_conf(struct doctor_conf *c, unsigned what)
                : what & WITH_PASSWORD ? DOCTOR_GUARD_CLIENT
                                       : c->guard;
     c->process = what & RUNNING ? 77 : 0;
-    for (unsigned cpu = 0; c->is_pinned && cpu <= 2; cpu += 2) {
+    for (unsigned cpu = 0; what & PINNED && cpu <= 2; cpu += 2) {
         cpumask_add(&c->workers, cpu);
     }
 }
@@ -139,11 +140,19 @@ static const struct {
       {"/proc/self/mountinfo", "30 23 0:26 / /cpu rw - cgroup cgroup rw,cpu,cpuacct\n"},
       {"/cpu/a/cpu.cfs_quota_us", "25000\n"},
       {"/cpu/a/cpu.cfs_period_us", "100000\n"}}},
+    /* Two CPUs have no more than the quota. */
+    {"cpu-quota", DOCTOR_GOOD, "2.00 CPUs for 4 workers", 0,
+     {CGROUPS("cpu.max", "200000 100000\n"),
+      {"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t1,3\n"}}},
     {"cpuset", DOCTOR_GOOD, "4 workers may use 4 CPUs: 0-3", 0, NOTHING},
+    {"cpuset", DOCTOR_WARN, "4 workers may use 2 CPUs: 0-1", 0,
+     {{"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t0-127\n"},
+      {"/sys/devices/system/cpu/online", "0-1\n"}}},
     {"cpuset", DOCTOR_WARN, "4 workers may use 2 CPUs: 1,3", 0,
      {{"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t1,3\n"}}},
     {"cpuset", DOCTOR_GOOD, "4 workers may use 100 CPUs", 0,
-     {{"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t" EVEN_CPUS "\n"}}},
+     {{"/proc/self/task/1/status", "Name:\tmemcached\nCpus_allowed_list:\t" EVEN_CPUS "\n"},
+      {"/sys/devices/system/cpu/online", "0-511\n"}}},
     {"cpuset", DOCTOR_UNKNOWN, "could not be read", 0,
      {{"/proc/self/task/1/status", "Name:\tmemcached\n"}}},
     /* The main thread of a pinned server has the CPUs that are left. */
@@ -154,6 +163,7 @@ static const struct {
     {"pinning", DOCTOR_NOTE, "4 workers are not pinned", 0, NOTHING},
     {"pinning", DOCTOR_GOOD, "pinned", PINNED, NOTHING},
     {"pinning", DOCTOR_GOOD, "one worker", ONE_WORKER, NOTHING},
+    {"pinning", DOCTOR_WARN, "are not pinned, although", NOT_PINNED, NOTHING},
     {"pinning", DOCTOR_GOOD, "are pinned", RUNNING,
      {{"/proc/77/task/78/status", "Name:\tmc-worker 0\nCpus_allowed_list:\t0\n"}}},
     {"smt-siblings", DOCTOR_GOOD, "no worker is pinned", 0, NOTHING},
@@ -659,13 +669,31 @@ TEST(worst_comes_first)
         ck_assert_int_le(report.list[i - 1].level, report.list[i].level);
     }
     FREED char *text = print_all(&report);
-    expect_part(text, "BAD   cpu-quota\n"
-                      "  found     a quota of 1.50 CPUs for 4 workers\n"
-                      "  wanted    400 % of a CPU, or fewer workers\n");
+    expect_part(text,
+                "BAD   cpu-quota\n"
+                "  found     a quota of 1.50 CPUs for 4 workers, of the control group a\n"
+                "  wanted    400 % of a CPU, or fewer workers\n");
     expect_part(text,
                 "good     governor           the kernel does not scale frequencies\n");
     report.of_level[DOCTOR_BAD] = report.of_level[DOCTOR_WARN] = 0;
     ck_assert(!doctor_has_complaints(&report));
+}
+
+/* The limit is raised where it is set. */
+TEST(the_unit_that_sets_a_limit)
+{
+    static struct doctor_report report;
+    static const struct file files[] = {
+        {"/proc/self/cgroup", "0::/web.slice/mc.service\n"},
+        {"/proc/self/mountinfo", "24 22 0:21 / /cg rw - cgroup2 cgroup2 rw\n"},
+        {"/cg/web.slice/cpu.max", "150000 100000\n"},
+        {"/cg/web.slice/mc.service/cpu.max", "max 100000\n"},
+        {NULL, NULL}};
+    struct doctor_conf conf = usual_conf();
+    examine(&conf, files, &report);
+    FREED char *text = print_all(&report);
+    expect_part(text, "for 4 workers, of the control group web.slice\n");
+    expect_part(text, "systemctl set-property --runtime web.slice CPUQuota=400%\n");
 }
 
 /* Who is root already, as in a container, is not told to become it. */
