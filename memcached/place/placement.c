@@ -16,8 +16,9 @@ static void
 warn_about_quota(unsigned threads, unsigned cpus)
 {
     unsigned quota = cgroup_quota_milli("", CGROUP_SELF, NULL);
-    unsigned used = cpus > 0 && cpus < threads ? cpus : threads;
-    if (quota > 0 && used > (quota + 999) / 1000) {
+    /* More workers than CPUs use no more time than the CPUs have. */
+    bool may_use_it_up = cpus == 0 || quota < cpus * 1000;
+    if (quota > 0 && threads > (quota + 999) / 1000 && may_use_it_up) {
         log_write(LOG_WARNING,
                   "memcached: warning: %u workers share a CPU quota of %u.%02u CPUs and "
                   "stall together when it is used up; -t auto starts as many as it feeds",
