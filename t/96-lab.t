@@ -1,5 +1,6 @@
 #!/usr/bin/env perl
 # scripts/lab: verdicts of made-up results, what is measured again and what is not, wrong usage.
+use File::Basename qw(dirname);
 use File::Path qw(make_path);
 use JSON::PP;
 use MCTest;
@@ -203,6 +204,37 @@ is(join(', ', map { $_->{verdict} } @short), 'reproduced, INVALID, INVALID, INVA
 
 is_deeply(traced(0, "stage\nloop     0.5 /  0.3   1.0 /  0.7\n", ''), [0.5, []], '... with what was traced');
 is_deeply(traced(1, '', "no map\nnothing was traced\n"), [JSON::PP::true, ['nothing was traced']], '... a tracer that fails makes the run invalid');
+
+# The server's core has the threads that may be used; a node without CPUs is memory alone.
+{
+    my $sys = scratch_dir() . '/sys';
+    my %files = (map({ ("cpu/cpu$_/topology/thread_siblings_list" => $_ < 4 ? '0-3' : '4-7') } 0 .. 7),
+        'node/node0/cpulist' => '0-7', 'node/node1/cpulist' => '');
+    for my $path (sort keys %files) {
+        make_path("$sys/devices/system/" . dirname($path));
+        write_file("$sys/devices/system/$path", "$files{$path}\n");
+    }
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", $sys]});
+import sys
+sys.path.insert(0, sys.argv[1])
+import side_by_side as side
+from lab import machine
+for cpus, server in ((range(8), 0), ((0, 4, 5), 0), ((0, 4, 5), 4)):
+    side.SERVER_CPU = server
+    here = machine.Machine(sys.argv[2], cpus=cpus)
+    print(*here.core, here.lacks(["smt"]) == [], here.nodes)
+END
+    is($run->{out}, "0 1 2 3 True 1\n0 False 1\n4 5 True 1\n", 'threads of a core, and nodes') or diag($run->{err});
+}
+
+# When the machine is to be the limit, that are the CPUs that the threads of servers and client can use.
+is(run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench"]})->{out}, "True False True True False\n", 'all CPUs, as far as they can be used');
+import sys
+sys.path.insert(0, sys.argv[1])
+from lab import work
+print(work.uses_all(1.05, 0.87, 2, 2), work.uses_all(1.0, 0.8, 2, 2), work.uses_all(1.98, 0.9, 2, 8), work.uses_all(1.95, 0.3, 2, 8),
+      work.uses_all(1.8, 0.5, 2, 8))
+END
 
 # Of two rounds of each point, one with a point that is invalid.
 is(of_points('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]', 'points.rounds'), 1,

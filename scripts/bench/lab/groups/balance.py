@@ -22,7 +22,7 @@ def measure(variant, load):
     def run(lab):
         with lab.bare_server(VARIANTS[variant](len(lab.machine.cpus)), cpus=lab.every_cpu) as server:
             if load is None:
-                return lab.flat_out(server, *SEVERAL, is_shared=True, limit="machine")
+                return lab.flat_out(server, *SEVERAL, is_shared=True, limit=len(lab.machine.cpus))
             return lab.paced(server, lab.base("peak", "rate") * load, *SEVERAL, "-c", 32, is_shared=True)
     return run
 

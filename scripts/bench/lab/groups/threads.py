@@ -25,7 +25,7 @@ def measure(debian, threads, cpus):
         shared = cpus is None and threads > 1
         with lab.bare_server(options, debian, lab.every_cpu if shared else None) as server:
             one = lab.search(server, *SEVERAL, is_shared=shared)
-            flat = lab.flat_out(server, *SEVERAL, is_shared=shared, limit="machine" if shared else "server")
+            flat = lab.flat_out(server, *SEVERAL, is_shared=shared, limit=threads if shared else "server")
             one.values.update(flat.values)
             one.faults += flat.faults
             return one
@@ -45,7 +45,7 @@ def points(lab):
                 yield Point(f"{name}-{threads}", measure(debian, threads, None), COST, NEEDS[name])
     yield Point(TIMESHARED, measure(False, 2, side.SERVER_CPU), COST)
     if lab.machine.siblings > 1:
-        core = ",".join(map(str, sorted(side.siblings_of(side.SERVER_CPU))))
+        core = ",".join(map(str, lab.machine.core))
         yield Point(SIBLINGS, measure(False, lab.machine.siblings, core), COST)
 
 
