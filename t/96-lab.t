@@ -321,6 +321,33 @@ print(work.uses_all(1.05, 0.87, 2, 2), work.uses_all(1.0, 0.8, 2, 2), work.uses_
       work.uses_all(1.8, 0.5, 2, 8))
 END
 
+# Numbers without end, and what is none, are stored and come back as they were; a none fulfils no claim, and is no round's.
+{
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", scratch_dir() . '/numbers']});
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from lab import rows, store
+from qos.runner import Run
+kept = store.Store(sys.argv[2], {"machine": "m", "kernel": "k", "commit": "c", "options": {"seconds": 1}})
+kept.put("kernel", "ours", 1, Run({"a": float("inf"), "b": float("nan"), "c": 1.23456789}), 1)
+kept.pack(sys.argv[2] + ".jsonl", ["kernel"])
+print(json.load(open(sys.argv[2] + "/kernel/ours/1.1.json"), parse_constant=None)["values"])
+for place in sys.argv[2], sys.argv[2] + ".jsonl":
+    (*_, one), = store.Store(place).read("kernel")
+    print(one["values"])
+# A pack has less digits than what it was made of, and belongs to it all the same.
+for one in store.unpacked(sys.argv[2] + ".jsonl"):
+    kept.write(one)
+print(rows.median([float("nan"), 3, 5]), rows.median([float("nan")]))
+END
+    is($run->{out}, <<'END', 'numbers that JSON has not') or diag($run->{err});
+{'a': None, 'b': 'NaN', 'c': 1.23456789}
+{'a': inf, 'b': nan, 'c': 1.23456789}
+{'a': inf, 'b': nan, 'c': 1.23457}
+4.0 nan
+END
+}
+
 # Of two rounds of each point, one with a point that is invalid.
 is(of_points('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]', 'points.rounds'), 1,
     'the rounds of a row are the valid ones of the point that has the fewest');
@@ -476,7 +503,21 @@ $run = run_program({command => ['python3', '-B', '-c', 'import sys; sys.path.ins
 is($run->{out}, "21,550 0.0676 inf\n", 'figures of a run, as people write them');
 my $broken = results('kernel', ours => {system => 1, softirq => 0});
 written("$broken/kernel/ours/1.2.json", {});
-like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab/, 'a file that is none of ours');
+like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab \(it has no 'values'\): remove it$/m, 'a file that is none of ours');
+my %whole = (values => {}, faults => [], machine => 'm', kernel => 'k', commit => 'c', options => {seconds => 1});
+for my $case (['1.2.json', {map { $_ eq 'faults' ? () : ($_ => $whole{$_}) } keys %whole}, "it has no 'faults'"],
+    ['1.2.json', [], "it has no 'values'"], ['foo.json', \%whole, 'by its name']) {
+    my $there = results('kernel', ours => {});
+    written("$there/kernel/ours/$case->[0]", $case->[1]);
+    my $said = lab('report', '--results', $there)->{err};
+    like($said, qr/\Q$case->[0]\E is not a result of the lab.*(?:$case->[2]).*: remove it$/m, "$case->[0]: $case->[2]");
+    unlike($said, qr/Traceback/, '... in a sentence');
+}
+for my $lines ('{"values": {}}', '{"facts": {}}' . "\n[]", encode_json({%whole, values => {a => 1}})) {
+    my $said = lab('report', '--results', scratch_file('wrong.jsonl', "$lines\n"))->{err};
+    like($said, qr/wrong\.jsonl is no file of scripts\/lab report --pack \(/, 'no packed results: ' . $lines =~ s/\n/ /r);
+    unlike($said, qr/Traceback/, '... in a sentence');
+}
 {
     # What is used as a bound is told apart.
     my @points = map { my $name = $_; ref $colocation{$name} eq 'HASH' ? ($name => $colocation{$name}) : () } keys %colocation;
