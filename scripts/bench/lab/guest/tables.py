@@ -23,9 +23,9 @@ says which are missing.
 
 An asterisk is at what mcload calls an invalid run. It has 16 connections, and shares the CPU with the server: where no
 reply has come on any of them it sends later than it is to, and says so when that is more than 1 ms for 5 % of the requests, as it does
-when less than 99 % were answered, or the second half of the run was slower than the first by half. Six such runs of Linux 6.1
-were made again with the reasons: each time it was one of these, and never that mcload was late for want of the CPU, which it has
-before all others. Times count from when a request was due, so that such a p95 is what clients waited for; but the load of the
+when less than 99 % were answered, or the second half of the run was slower than the first by half. Six runs
+like these, on Linux 6.1 with a later build, were made to know the reasons: each time it was one of these, and never that mcload
+was late for want of the CPU, which it has before all others. Times count from when a request was due, so that such a p95 is what clients waited for; but the load of the
 column was not kept, and a run longer than its one second might show more. It shows that a time is long, and never counts as
 kept."""
 
