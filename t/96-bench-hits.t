@@ -38,6 +38,14 @@ my @policies = sort { $scores->{$a}{hits} <=> $scores->{$b}{hits} } keys %$score
 is("@policies[0, -1]", 'LRU Belady', 'LRU is the least, Belady the most');
 is(scalar(@policies), 7, '... of seven');
 
+# What a file has stays there when a run goes on, also of recordings that are not wanted, or come later.
+my @again = ('--resume', '--scale', '0.05', '--servers', 'none', '--json', "$dir/json");
+my $had = decode_json(read_file("$dir/json"));
+write_file("$dir/json", encode_json({%$had, results => [map { {%{$had->{results}[0]}, recording => $_} } 'zipf-1.0', 'scan']}));
+$run = bench(@again, '--recordings', 'loop,zipf-1.0');
+is($run->{status}, 0, 'a run that goes on') or diag($run->{err});
+is(join(' ', sort map { $_->{recording} } @{decode_json(read_file("$dir/json"))->{results}}), 'loop scan zipf-1.0', '... drops nothing');
+
 for my $case (
     [['--recordings', 'nothing'], qr/there is no recording 'nothing'/],
     [['--recordings', 'etc', '--servers', 'Varnish'], qr/no such server: Varnish; there are memcached-qos,/],

@@ -17,11 +17,13 @@ for my $name (qw(bench-stalls bench-restart)) {
 for my $case (
     ['bench-stalls', ['--only', 'nothing'], qr/no such pattern: nothing/],
     ['bench-restart', ['--servers', 'ours,varnish'], qr/no such server: varnish/],
-    ['bench-restart', ['--megabytes', 1000000000], qr/MB free, the files need/]) {
+    ['bench-restart', ['--megabytes', 1000000000], qr/MB free, the files need/],
+    ['bench-restart', ['--folder', '/nonexist'], qr/error: \/nonexist is no folder: give another --folder$/m]) {
     my ($name, $args, $why) = @$case;
     my $run = bench($name, @$args);
     isnt($run->{status}, 0, "$name @$args: refused");
     like($run->{err}, $why, '... with a sentence');
+    unlike($run->{err}, qr/Traceback/, '... and no more');
 }
 
 my $run = run_program({command => ['python3', '-B', '-c', <<'PYTHON', "$scripts/bench"]});

@@ -41,6 +41,12 @@ for my $case ([['newest', 'walk'], 'invalid choice: \'walk\''], [['newest', 'wak
 
 is(value('tables.parts([30, 50])') . ', ' . value('tables.parts([None, None])'), '40 (30-50) %, -', 'a grid all of whose cells are kept loses none');
 
+for my $case ([['nosuch', '--plan'], 'no kernel nosuch: give a path, or one of 6.1, 6.12, newest']) {
+    my $bad = lab(@{$case->[0]});
+    is($bad->{status}, 1, "@{$case->[0]}: status 1");
+    like($bad->{err}, qr/\Q$case->[1]/, '... with the reason');
+}
+
 # ---- plans --------------------------------------------------------------------------------
 
 my $plan = lab('6.1', 'wave', '--plan', '--sched', 'nice')->{out};
@@ -227,6 +233,10 @@ is_deeply(value('experiments.judge_shares({"spinner": {"share": 1}, "other": {"s
 is_deeply(value('experiments.judge_shares({"spinner": {"share": 0.6}, "other": {"share": 0.4}})'),
     {share => 0.6, fair => JSON::PP::false}, '... more is not');
 
+is_deeply(value('experiments.judge_pairs({"alone-10": {"done_us": {"p95": 100}}, "beside-10": {"done_us": {"p95": 100}}, '
+            . '"alone-50": {"done_us": {"p95": 100}, "valid": False}, "beside-50": {"done_us": {"p95": 100}, "valid": True}})'),
+    {ratio => {10 => 1, 50 => 1}, near_to => 10, cliff => [], protects => JSON::PP::false}, 'a run that mcload calls invalid shows nothing that is kept');
+
 my $grid = value('(lambda cells: experiments.judge_grid({**cells, **{"service-" + k: v for k, v in cells.items()}}))('
         . '{"alone-10": {"done_us": {"p95": 10}}, **{f"{a}+{b}": {"done_us": {"p95": 50 if a + b <= 80 else 51}} '
         . 'for a in experiments.GRID_LOADS for b in experiments.GRID_LOADS}})');
@@ -281,28 +291,38 @@ SKIP: {
     my $files = 0;
     my $put = sub ($kernel, $experiment, $sched, %more) {
         write_file("$folder/" . ++$files . '.json',
-            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, round => $files, commit => 'c' . ($files % 2), %more}));
+            encode_json({kernel => $kernel, experiment => $experiment, sched => $sched, round => $files, commit => 'c' . ($files % 2),
+                    errors => {}, %more}));
     };
-    my $late = sub ($us) { return {done_us => {p95 => $us}} };
-    my %wave = ('alone-10' => $late->(100), 'beside-10' => $late->(4000.4), peak => $late->(900));
-    $put->('6.12.1-a', 'wave', 'default', points => \%wave, verdict => {ratio => {10 => 40}, near_to => 0});
-    $put->('6.1.0-b', 'wave', 'warp', points => {%wave, 'beside-10' => $late->($_->[0])}, verdict => {ratio => {10 => 1}, near_to => $_->[1]})
-        for [101, 10], [110, 5], [99, 10];
+    my $late = sub ($us, @more) { return {done_us => {p95 => $us}, @more} };
+    my %wave = (peak => $late->(900), map { ("alone-$_" => $late->(100), "beside-$_" => $late->($_ == 10 ? 150 : 4000.4)) } 10, 20, 30, 40, 50, 70);
+    # What a run that mcload calls invalid shows is marked.
+    my @invalid = (valid => JSON::PP::false);
+    # The verdict of a file is not that of its points: what an earlier version thought of them.
+    $put->('6.12.1-a', 'wave', 'default', points => {%wave, 'beside-10' => $late->(4000.4, @invalid)}, verdict => {ratio => {10 => 1}, near_to => 70});
+    $put->('6.1.0-b', 'wave', 'warp', points => {%wave, 'beside-10' => $late->($_->[0]), map { ("beside-$_" => $late->(101)) } 20, @{$_->[1]}})
+        for [101, [30]], [110, []], [99, [30]];
     $put->('6.1.0-b', 'wave', 'default', points => \%wave, errors => {'beside-20' => 'it did not come'});
-    $put->('6.12.1-a', 'grid', 'slice', points => {}, verdict => {good => ['10+10', '10+30'], most_good => 40, least_bad => 60}, runs => 2, difference => 0.0012);
-    $put->('6.1.0-b', 'grid', 'slice', points => {}, errors => {'service-10+10' => 'the kernel ignores it'});
-    $put->('6.12.1-a', 'shares', 'fifo', points => {}, verdict => {share => 0.5012, fair => JSON::PP::true});
+    my @cells = map { my $ours = $_; map { "$ours+$_" } 10, 30, 50, 70, 90 } 10, 30, 50, 70, 90;
+    my %grid = (peak => $late->(9), map { ("$_" => $late->(10), "service-$_" => $late->(10)) } 'alone-10', @cells);
+    my %few = (%grid, map { ($_ => $late->(51)) } grep { !/^[13]0\+10$/ } @cells);
+    $put->('6.12.1-a', 'grid', 'slice', points => {%few, '30+10' => $late->(10, @invalid), '90+90' => $late->(51, @invalid)}, runs => 2,
+        difference => 0.0012);
+    $put->('6.1.0-b', 'grid', 'slice', points => \%grid, errors => {'service-10+10' => 'the kernel ignores it'});
+    $put->('6.12.1-a', 'shares', 'fifo', points => {spinner => {share => 0.5012}, other => {share => 0.4}}, verdict => {share => 0.4});
     my @parts = @{value("tables.sections('$folder', '" . scratch_dir() . "/guest-plots')")};
     my $text = join "\n\n", @parts;
     is(join(' ', map { /^### (\w+)/ ? $1 : () } @parts), 'Memcached Memcached Two', 'a section of each experiment');
-    is(join("\n", grep { /^\| 6/ } split /\n/, $parts[4]), "| 6.1, patches/linux-6.1-bvt |     bvt | 101 (99-110) / 100 |     5 % |      3 | c0, c1 |\n"
-            . '| 6.12                       | default |        4,000 / 100 |     0 % |      1 |     c1 |', '... older kernels first; without what failed');
-    like($text, qr/^\| 6\.12 +\| slice:100us \| +2 \| +40 % \| +60 % \| +1 \| +c0 \|$/m, '... cells');
+    is(join(' ', $parts[4] =~ /^\| (6\.[^|]*?) +\|/mg), '6.1, patches/linux-6.1-bvt 6.12', '... older kernels first; without what failed');
+    like($parts[4], qr/^\| 6\.1, .* \| +bvt \| 101 \(99-110\) \/ 100 \|.*\| +20 % \| +3 \| c0, c1 \|$/m, '... the median of rounds, and the least that is kept to');
+    like($parts[4], qr/^\| 6\.12 +\| default \| +4,000\* \/ 100 \| +4,000 \/ 100 \|.*\| +0 % \| +1 \| +c1 \|$/m,
+        '... by points, not by an old verdict; runs that are invalid are marked');
+    like($text, qr/^\| 6\.12 +\| slice:100us \| +1 \| +2 \| +20 % \| +40 % \| +1 \| +c0 \|$/m, '... cells, of which an invalid one is not kept');
     like($text, qr/^\| 6\.12 +\| +fifo:20 \| 50\.1% \| +1 \| +c0 \|$/m, '... shares');
     like($parts[3], qr/ Not measured: 6\.1 with default \(it did not come\), other:-20, fifo:20, slice:100us; 6\.12 with other:-20, /,
         '... and what is missing, with why');
     like($text, qr/ Not measured: 6\.1 with default, other:-20, fifo:20, slice:100us \(the kernel ignores it\);/, '... of each experiment');
-    like($parts[1], qr/ 1 of 6 results were measured again .* by more than 0\.12%\.$/, '... and how much a second run differed');
+    like($parts[1], qr/ Of 6 results 1 has a second run .* by more than 0\.12%\. /, '... and how much a second run differed');
     like(read_file(scratch_dir() . '/guest-plots/lab-guest-wave.svg'), qr/6\.12: default/, '... and a plot');
     is_deeply(value("tables.sections('" . scratch_dir() . "/none', '$folder')"), [], 'nothing of guests that did not run');
 
@@ -317,13 +337,26 @@ SKIP: {
     my $once = read_file($page);
     $report->('--guests', $page);
     is(read_file($page), $once, '... the same when it is written again');
-    like(read_file($html), qr{<td>6\.12</td><td>slice:100us</td><td>2</td>}, '... and the page without a network has it');
+    like(read_file($html), qr{<td>6\.12</td><td>slice:100us</td><td>1</td>}, '... and the page without a network has it');
     $report->('--markdown', $page);
     like(read_file($page), qr/^## On other kernels$/m, '... and a whole page');
     write_file($page, $once);
     my $none = run_program({command => ['python3', "$TOP/scripts/lab", 'report', '--guest-results', scratch_dir() . '/none', '--guests', $page]});
     like($none->{err}, qr/has no results of scripts\/lab guest/, 'without results nothing is replaced');
     is(read_file($page), $once, '... indeed');
+
+    # Files that are no results.
+    my %facts = (kernel => '6.1', experiment => 'shares', sched => 'default', round => 1, commit => 'a', errors => {}, points => {});
+    for my $case (['{', 'Expecting'], ['{}', q(it has no 'sched')], ['[]', q('list' object has no attribute)],
+        [encode_json({%facts, kernel => 'x'}), 'x is no release of a kernel'], [encode_json({%facts, experiment => 'y'}), q(it has no 'y')],
+        [encode_json(\%facts), q(it has no 'spinner')]) {
+        my $there = scratch_dir() . '/stray';
+        make_path($there);
+        write_file("$there/foo.json", $case->[0]);
+        my $bad = run_program({command => ['python3', "$TOP/scripts/lab", 'list', '--guest-results', $there]});
+        isnt($bad->{status}, 0, "$case->[0] is no result");
+        like($bad->{err}, qr{^lab: \S+/foo\.json is not a result of scripts/lab guest \(\Q$case->[1]\E.*\): remove it$}, '... in a sentence');
+    }
 
     # What is missing, as what measures it.
     my $list = run_program({command => ['python3', "$TOP/scripts/lab", 'list', '--guest-results', $folder]})->{out};

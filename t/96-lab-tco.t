@@ -57,7 +57,8 @@ like($run->{out}, qr/^ +10% +74\.1% +12,000\+8,892 .* \+51\.0% +33\.8%$/m, 'as a
 
 for my $case ([['--at', '10%'], 'is not LOAD:BATCH, such as 30%:47%'], [['--at', 'x:y'], 'is not LOAD:BATCH'],
     [['--at', '1.5:1'], 'is not from 0 to 1'], [['--at', 'nan:1'], 'is not from 0 to 1'],
-    [['--servers', '0'], 'is not a number from 1'], [['--watts', '-1'], 'is not a number from 0'],
+    [['--servers', '0'], 'is not a number from 1'], [['--servers', '1' . '0' x 400], 'is not a number from 1'],
+    [['--servers', '1e400'], 'is not a number from 1'], [['--watts', '1e308', '--years', '1e308'], 'cost more than a number can say'], [['--watts', '-1'], 'is not a number from 0'],
     [['--watts', 'inf'], 'is not a number from 0'], [['--static', '50'], 'is not from 0 to 1'],
     [['--at', '0:1', '--rows'], 'not allowed with argument'], [['--server', '0', '--energy', '0'], 'cost nothing']) {
     my $bad = tco(@{$case->[0]});

@@ -1,5 +1,6 @@
 #!/usr/bin/env perl
 # scripts/lab: verdicts of made-up results, what is measured again and what is not, wrong usage.
+use File::Basename qw(dirname);
 use File::Path qw(make_path);
 use JSON::PP;
 use MCTest;
@@ -109,14 +110,15 @@ my %antagonists = (alone => qos(100), cpu => qos(50), 'cpu-nice' => qos(90), 'cp
 sub batch($p95, $batch) { return {p95 => $p95, batch => $batch} }
 my %colocation = (
     alone => {qos => 1000, goal => 1000, rate => 1900, capped => 0}, 'beside-fifo' => {qos => 700},
-    (map { ("mix-fifo-$_-4" => batch(200, 0.3), "mix-default-$_-4" => batch(9000, 0.4)) } 25, 75),
+    (map { ("mix-fifo-$_-4" => batch(200, 0.3), "mix-default-$_-4" => batch(9000, 0.4), "mix-default-$_-1" => batch(300, 0.4)) } 25, 50, 75),
     (map { ("none-$_" => tail(100), "six-default-$_" => tail(5000), "six-nice-$_" => tail(1000), "six-slice-$_" => tail(130), "six-fifo-$_" => tail(120)) } 50),
-    (map { my $job = $_; map { ("job-$job-$_" => batch(100 + $_, 1 - $_ / 100)) } 10, 90 } 'spin', 'triad-4-l3'),
+    (map { my ($job, $us) = @$_; map { ("job-$job-$_" => batch($us + $_, 0.9 - 0.9 * $_ / 100)) } 10, 90 } ['spin', 100], ['triad-4-l3', 110]),
 );
 my %services = (peak => {rate => 1e5}, 'ours-alone' => tail(100), 'service-alone' => {service_p95 => 2000}, map {
     my $loads = $_;
     ("default-$loads" => {p95 => 9000, service_p95 => 2000}, map { ("$_-$loads" => {p95 => 200, service_p95 => 3000}) } qw(slice fifo))
 } '10-10', '10-50', '50-10', '50-50');
+$services{'fifo-50-50'} = {p95 => 200, service_p95 => 30000};
 my %datagrams = ('udp-peak' => {rate => 50}, 'tcp-peak' => {rate => 100}, 'udp-60' => tail(80), 'tcp-60' => tail(100));
 my %primary = (peak => {rate => 1e5}, (map { ("class-$_->[0]" => {kept => $_->[1]}) } ['spin', 1], ['walk-half-l3', 0.5], ['triad-4-l3', 0.8]),
     map { my $job = $_; map { ("$job->[0]-$_" => batch(100, 1 - $_ * $job->[1])) } 10, 60 } ['spin', 0.0001], ['triad-4-l3', 0.001]);
@@ -143,14 +145,26 @@ my @rows = (
     ['D Table 3', 'antagonists', \%antagonists, 'cpu-fifo' => qos(80)],
     ['D Table 4', 'antagonists', \%antagonists, 'network-lg' => qos(80)],
     ['E Fig 2', 'antagonists', \%antagonists, 'walker-30' => tail(200)],
-    ['D Fig 5, 6', 'colocation', \%colocation, 'mix-fifo-75-4' => batch(900, 0.1)],
+    # The peak falls by more than the rate within the goal.
+    ['E Fig 2', 'antagonists', \%antagonists, 'l3-lg' => {%{qos(60)}, rate => 50}],
+    ['D Fig 5, 6', 'colocation', \%colocation, 'mix-fifo-75-4' => batch(900, 0.3)],
+    # With half of the load the default keeps the goal, whatever the number of jobs.
+    ['D Fig 5, 6', 'colocation', \%colocation, 'mix-default-50-4' => batch(400, 0.4)],
+    ['D Fig 5, 6', 'colocation', \%colocation, 'mix-fifo-75-4' => batch(200, 0.08)],
+    ['D Fig 5, 6', 'colocation', \%colocation, 'mix-fifo-25-4' => batch(200, 0.7)],
     ['E Fig 4', 'colocation', \%colocation, 'six-fifo-50' => tail(400), 'six-slice-50' => tail(400)],
     ['E Table 2', 'colocation', \%colocation, 'job-spin-10' => batch(110, 0.001)],
+    ['E Table 2', 'colocation', \%colocation, 'job-spin-90' => batch(300, 0.09)],
+    ['E Table 2', 'colocation', \%colocation, 'job-spin-90' => batch(190, 0.9)],
     ['E 4.1', 'colocation', \%colocation, 'beside-fifo' => {qos => 100}],
     # The client was the limit: the server can do 1,900 at most.
     ['E 4.1', 'colocation', {%colocation, 'beside-fifo' => {qos => 960}, alone => {qos => 1000, rate => 1900, capped => 1}},
         alone => {qos => 1000, rate => 2000, capped => 1}],
     ['E Fig 6, 9', 'services', \%services, map { ("slice-$_" => {p95 => 200, service_p95 => 30000}) } qw(50-10 10-50)],
+    # The default keeps both services at 20 % in all, and fails at 60: too late.
+    ['E Fig 6, 9', 'services', \%services, 'default-10-10' => {p95 => 200, service_p95 => 2000}],
+    ['E Fig 6, 9', 'services', \%services, 'fifo-10-10' => {p95 => 900, service_p95 => 2000}],
+    ['E Fig 6, 9', 'services', \%services, 'fifo-50-50' => {p95 => 200, service_p95 => 2000}],
     ['E 3.2.4', 'datagrams', \%datagrams, 'udp-60' => tail(120)],
     ['D Table 6, E Table 3', 'primary', \%primary, 'spin-60' => batch(100, 0.5)],
     ['D Table 5', 'primary', \%primary, 'class-spin' => {kept => 0.7}],
@@ -190,6 +204,56 @@ for (@rows) {
 }
 is(scalar(grep { $_->{verdict} !~ /^(?:not run|not applicable|(?:not )?reproduced)$/ } judged(@partial)), 0, '... no verdict is an error');
 
+# {POINT => [values of each round]}: the same, and what explains it.
+sub judged_rounds($group, $row, %points) {
+    my $file = scratch_file('rounds.json', encode_json(\%points));
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", $file, $group, $row]});
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from lab import common, machine, rows
+from qos.runner import Run
+runs = {name: [Run(one, [], turn) for turn, one in enumerate(of, 1)] for name, of in json.load(open(sys.argv[2])).items()}
+row = next(row for row in common.groups()[sys.argv[3]].ROWS if row.label == sys.argv[4])
+points = rows.Points(runs, machine.Machine(cpus=range(3)))
+said = vars(rows.judge(row, points))
+print(json.dumps({**said, "why": row.why(points) if callable(row.why) and said["verdict"] == rows.NOT_REPRODUCED else row.why if not callable(row.why) else ""}))
+END
+    is($run->{status}, 0, "$row of several rounds") or diag($run->{err});
+    return decode_json($run->{out} || '{}');
+}
+
+# The points, with that value in three rounds; of some other ones in each.
+sub rounds($value, $points, %other) {
+    return map { my $name = $_; ($name => [map { {%{$points->{$name}}, $value => $_} } @{$other{$name} // [($points->{$name}{$value} // 1) x 3]}]) } keys %$points;
+}
+
+# The machine is slower in one round than in another: what is compared is of one round. Medians of each point would show the
+# reverse.
+{
+    my $reasons = sub ($group, $row, @points) { join ' ', @{judged_rounds($group, $row, @points)->{reasons}} };
+    my $said = judged_rounds('threads', 'D Fig 1', rounds('rate', \%threads, 'ours-2' => [170, 140, 170], 'ours-3' => [200, 120, 160],
+        'ours-4' => [150, 110, 200]));
+    is("@{$said->{reasons}}", 'not: the peak stays at 85% of the best beyond the CPUs', 'a flat peak: of each round');
+    like($said->{headline}, qr/peak 79% of the best/, '... the median of which is told');
+    is($reasons->('requests', '004 sizes', rounds('rate', \%requests, 'items-10000' => [100, 400, 300], 'items-1000000' => [40, 160, 300])),
+        'not: many items cost less than half', 'items: of each round');
+    is($reasons->('requests', 'SF Fig 12', rounds('keys', \%requests, 'keys-1' => [1e5, 4e5, 9e5], 'keys-16' => [1.2e5, 16e5, 10e5],
+        'keys-64' => [17e5, 17e5, 17e5])), 'not: 16 keys bring 1.25x the keys of single gets', 'keys: of each round');
+    is($reasons->('connections', '003 Fig 2', rounds('p99', \%connections, 'ours-16' => [100, 200, 900], 'ours-256' => [140, 800, 1000])),
+        'not: p99 grows 1.5x after it', 'connections: of each round');
+    is($reasons->('receive', 'D 2.4 RSS', rounds('lost', \%receive, 'neighbour-server' => [0.1, 0.2, 0.4], 'neighbour-other' => [0.15, 0.5, 0.6])),
+        'not: it loses 2x without affinity', 'affinity: of each round');
+    is(join(', ', map { judged_rounds('receive', 'D 2.4 RSS', rounds('lost', \%receive, 'neighbour-server' => [0], 'neighbour-other' => [$_]))->{verdict} } 0.42, 0),
+        'reproduced, not reproduced', '... a job that loses nothing with it, but without it; one that never does');
+
+    # What explains a row has the numbers of the rounds.
+    my @taken = ([0.1, 0.0003], [0.25, 0.0004]);
+    my %seen = map { my $name = $_; ($name => [map { {%{$threads{$name}}, p95 => 510, rate => 100, qos => 50, preempted => $_->[$name eq 'ours-1']} } @taken]) } keys %threads;
+    like(judged_rounds('threads', 'D Fig 1', %seen)->{why}, qr/one in 4\.0 to 10\.0 requests takes its CPU .* one in 2,500 to 3,333\./,
+        'an explanation has numbers of the rounds');
+    like(judged_rounds('threads', 'D Table 1', %seen)->{why}, qr/with one thread it was 0\.51 to 0\.51 in all/, '... of latencies, too');
+}
+
 is((judged(['threads', 'D Fig 1', {map { ($_ => $threads{$_}) } grep { $_ ne 'ours-4' } keys %threads}]))[0]{verdict}, 'not run',
     'three threads on three CPUs say nothing of more threads than CPUs');
 
@@ -201,8 +265,88 @@ my @short = judged(map { ['colocation', 'D Fig 5, 6', {%colocation, %$_}] }
         {'mix-fifo-100-4' => short_of_cpu(300, 1, 'steal 3%')}, {'mix-default-75-4' => short_of_cpu(9000, 1)});
 is(join(', ', map { $_->{verdict} } @short), 'reproduced, INVALID, INVALID, INVALID', 'a client short of CPU: no more than an upper bound');
 
+# A plot has the runs that the row uses.
+sub plotted($more) {
+    my $run = run_program({command => ['python3', '-B', '-c', "import sys\nsys.path.insert(0, sys.argv[1])\nfrom lab import rows\n"
+                . "from qos.runner import Run\nruns = [Run({'p95': 300, 'served': 1}, ['client CPU 92%']), Run({'p95': 900}, ['steal'])]\n"
+                . "print(rows.Points({'a-1': runs}, None).curve('a-{}', [1], 'p95'$more))", "$TOP/scripts/bench"]});
+    return $run->{out} || $run->{err};
+}
+is(plotted(''), "[(1, 600.0, False)]\n", 'a plot of invalid runs is marked');
+is(plotted(', is_good=rows.is_bound'), "[(1, 300, True)]\n", '... of usable ones not, where a bound is enough');
+{
+    # A search that found no rate is no base.
+    my %found = (qos => 1000, goal => 1000, rate => 1900, capped => 0);
+    my %rounds = (alone => [\%found, {%found, qos => 0}], 'beside-fifo' => [{qos => 700}, {qos => 400}]);
+    my $said = judged_rounds('colocation', 'E 4.1', %rounds);
+    is("$said->{verdict} $said->{rounds}: $said->{headline}", 'reproduced 1: 70% of the rate alone within 500 us: 1,429 servers with batch work for each 1,000 without',
+        'a round whose search found no rate does not count');
+    $said = judged_rounds('colocation', 'E 4.1', map { ($_ => [$rounds{$_}[1]]) } keys %rounds);
+    is("$said->{verdict}: @{$said->{reasons}}", 'INVALID: no rate was within the goal', '... alone it is invalid');
+    $said = judged_rounds('colocation', 'D Fig 5, 6', alone => $rounds{alone}, map { ($_ => [$colocation{$_}, {p95 => 1, batch => 1}]) } grep { /^mix/ } keys %colocation);
+    is("$said->{verdict} $said->{rounds}", 'reproduced 1', '... nor do loads that are parts of its rate');
+}
+
 is_deeply(traced(0, "stage\nloop     0.5 /  0.3   1.0 /  0.7\n", ''), [0.5, []], '... with what was traced');
 is_deeply(traced(1, '', "no map\nnothing was traced\n"), [JSON::PP::true, ['nothing was traced']], '... a tracer that fails makes the run invalid');
+
+# The server's core has the threads that may be used; a node without CPUs is memory alone.
+{
+    my $sys = scratch_dir() . '/sys';
+    my %files = (map({ ("cpu/cpu$_/topology/thread_siblings_list" => $_ < 4 ? '0-3' : '4-7') } 0 .. 7),
+        'node/node0/cpulist' => '0-7', 'node/node1/cpulist' => '');
+    for my $path (sort keys %files) {
+        make_path("$sys/devices/system/" . dirname($path));
+        write_file("$sys/devices/system/$path", "$files{$path}\n");
+    }
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", $sys]});
+import sys
+sys.path.insert(0, sys.argv[1])
+import side_by_side as side
+from lab import machine
+for cpus, server in ((range(8), 0), ((0, 4, 5), 0), ((0, 4, 5), 4)):
+    side.SERVER_CPU = server
+    here = machine.Machine(sys.argv[2], cpus=cpus)
+    print(*here.core, here.lacks(["smt"]) == [], here.nodes)
+END
+    is($run->{out}, "0 1 2 3 True 1\n0 False 1\n4 5 True 1\n", 'threads of a core, and nodes') or diag($run->{err});
+}
+
+# When the machine is to be the limit, that are the CPUs that the threads of servers and client can use.
+is(run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench"]})->{out}, "True False True True False\n", 'all CPUs, as far as they can be used');
+import sys
+sys.path.insert(0, sys.argv[1])
+from lab import work
+print(work.uses_all(1.05, 0.87, 2, 2), work.uses_all(1.0, 0.8, 2, 2), work.uses_all(1.98, 0.9, 2, 8), work.uses_all(1.95, 0.3, 2, 8),
+      work.uses_all(1.8, 0.5, 2, 8))
+END
+
+# Numbers without end, and what is none, are stored and come back as they were; a none fulfils no claim, and is no round's.
+{
+    my $run = run_program({command => ['python3', '-B', '-c', <<'END', "$TOP/scripts/bench", scratch_dir() . '/numbers']});
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from lab import rows, store
+from qos.runner import Run
+kept = store.Store(sys.argv[2], {"machine": "m", "kernel": "k", "commit": "c", "options": {"seconds": 1}})
+kept.put("kernel", "ours", 1, Run({"a": float("inf"), "b": float("nan"), "c": 1.23456789}), 1)
+kept.pack(sys.argv[2] + ".jsonl", ["kernel"])
+print(json.load(open(sys.argv[2] + "/kernel/ours/1.1.json"), parse_constant=None)["values"])
+for place in sys.argv[2], sys.argv[2] + ".jsonl":
+    (*_, one), = store.Store(place).read("kernel")
+    print(one["values"])
+# A pack has less digits than what it was made of, and belongs to it all the same.
+for one in store.unpacked(sys.argv[2] + ".jsonl"):
+    kept.write(one)
+print(rows.median([float("nan"), 3, 5]), rows.median([float("nan")]))
+END
+    is($run->{out}, <<'END', 'numbers that JSON has not') or diag($run->{err});
+{'a': None, 'b': 'NaN', 'c': 1.23456789}
+{'a': inf, 'b': nan, 'c': 1.23456789}
+{'a': inf, 'b': nan, 'c': 1.23457}
+4.0 nan
+END
+}
 
 # Of two rounds of each point, one with a point that is invalid.
 is(of_points('[Run({"rate": 1}, []), Run({"rate": 1}, [])]', '[Run({"rate": 1}, []), Run({"rate": 1}, ["steal"])]', 'points.rounds'), 1,
@@ -359,6 +503,32 @@ $run = run_program({command => ['python3', '-B', '-c', 'import sys; sys.path.ins
 is($run->{out}, "21,550 0.0676 inf\n", 'figures of a run, as people write them');
 my $broken = results('kernel', ours => {system => 1, softirq => 0});
 written("$broken/kernel/ours/1.2.json", {});
-like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab/, 'a file that is none of ours');
+like(lab('report', '--results', $broken)->{err}, qr/1\.2\.json is not a result of the lab \(it has no 'values'\): remove it$/m, 'a file that is none of ours');
+my %whole = (values => {}, faults => [], machine => 'm', kernel => 'k', commit => 'c', options => {seconds => 1});
+for my $case (['1.2.json', {map { $_ eq 'faults' ? () : ($_ => $whole{$_}) } keys %whole}, "it has no 'faults'"],
+    ['1.2.json', [], "it has no 'values'"], ['foo.json', \%whole, 'by its name']) {
+    my $there = results('kernel', ours => {});
+    written("$there/kernel/ours/$case->[0]", $case->[1]);
+    my $said = lab('report', '--results', $there)->{err};
+    like($said, qr/\Q$case->[0]\E is not a result of the lab.*(?:$case->[2]).*: remove it$/m, "$case->[0]: $case->[2]");
+    unlike($said, qr/Traceback/, '... in a sentence');
+}
+for my $lines ('{"values": {}}', '{"facts": {}}' . "\n[]", encode_json({%whole, values => {a => 1}})) {
+    my $said = lab('report', '--results', scratch_file('wrong.jsonl', "$lines\n"))->{err};
+    like($said, qr/wrong\.jsonl is no file of scripts\/lab report --pack \(/, 'no packed results: ' . $lines =~ s/\n/ /r);
+    unlike($said, qr/Traceback/, '... in a sentence');
+}
+{
+    # What is used as a bound is told apart.
+    my @points = map { my $name = $_; ref $colocation{$name} eq 'HASH' ? ($name => $colocation{$name}) : () } keys %colocation;
+    my $there = results('colocation', @points, 'mix-fifo-100-4' => short_of_cpu(900, 1));
+    my $page = scratch_dir() . '/bounds.md';
+    lab('report', '--results', $there, '--markdown', $page);
+    SKIP: {
+        skip 'needs two CPUs, and root', 1 if $one_cpu || $> != 0;
+        like(read_file($page) =~ s/\n/ /gr, qr/By valid runs alone, without those of a client short of CPU, \*D Fig 5, 6\* is INVALID \(.*client CPU 92%\)\. A client/,
+            'what valid runs alone say');
+    }
+}
 
 done_testing();

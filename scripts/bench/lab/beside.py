@@ -59,7 +59,7 @@ def cpus_of(lab, where):
     if where == "everywhere":
         return lab.every_cpu
     if where == "sibling":
-        return str(min(side.siblings_of(side.SERVER_CPU) - {side.SERVER_CPU}))
+        return str(next(cpu for cpu in lab.machine.core if cpu != side.SERVER_CPU))
     return str(side.SERVER_CPU if where == "server" else side.CLIENT_CPU)
 
 

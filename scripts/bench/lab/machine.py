@@ -33,12 +33,21 @@ class Machine:
         self.caches = self.find_caches()
         topology = [f"{sys}/devices/system/cpu/cpu{cpu}/topology" for cpu in self.cpus]
         self.sockets = len({read(f"{folder}/physical_package_id") for folder in topology})
-        self.siblings = max(len(side.cpus_in(read(f"{folder}/thread_siblings_list") or "0"))
-                            for folder in topology)
-        self.nodes = max(1, len(glob.glob(f"{sys}/devices/system/node/node[0-9]*")))
+        self.nodes = max(1, sum(bool(read(f"{node}/cpulist")) for node in glob.glob(f"{sys}/devices/system/node/node[0-9]*")))
         self.queues = max((len(glob.glob(f"{card}/queues/rx-*"))
                            for card in glob.glob(f"{sys}/class/net/*")
                            if os.path.exists(f"{card}/device")), default=0)
+
+    @property
+    def core(self):
+        """The CPUs of the server's core that may be used."""
+        cpu = side.SERVER_CPU if side.SERVER_CPU in self.cpus else self.cpus[0]
+        said = read(f"{self.sys}/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        return sorted({cpu} | (side.cpus_in(said) & set(self.cpus) if said else set()))
+
+    @property
+    def siblings(self):
+        return len(self.core)
 
     def find_caches(self):
         """{"L1D": bytes} of the first CPU, as far as the kernel tells."""

@@ -41,7 +41,8 @@ job did beside it |
 | not applicable | the machine lacks what the row says. Without a CPU for the client alone, it is the client, at real-time priority, that makes the tails of the thread with which it shares one |
 | not run | there are no results, or there is no experiment yet |
 
-*Rounds* are the valid ones, of the point of a row that has the fewest.
+*Rounds* are the usable ones, of the point of a row that has the fewest: the valid ones, and those of a client short of CPU
+where they may show what the row claims.
 
 In place of SPEC there are twelve batch jobs: insensitive to caches spin, code and float; friendly walk-l2, triad-l2 and
 sort-l2; fitting walk-half-l3, triad-l3 and join-half-l3; streaming walk-4-l3, triad-4-l3 and stencil-4-l3. Row *D Table 5* has the
@@ -54,8 +55,8 @@ median of those of each round, as the speed differs from day to day, and rates a
 second one of the first one's; what was INVALID in the first was measured again on the second day). From the third round on
 the kernel's context switches and preemptions are counted, and what a batch job does alone is measured beside each
 point. Where one round alone gives another verdict, the table says so. The rule for a client short of CPU was made after
-the first round was seen: without it *D Fig 5, 6*, *E Table 2* and *E Fig 6, 9* are INVALID. `scripts/lab run --rounds 6
---seconds 3 --add-to doc/lab/host.jsonl` adds a round on a machine of that kind.
+the first round was seen; below the table is what valid runs alone say. `scripts/lab run --rounds 6 --seconds 3 --add-to
+doc/lab/host.jsonl` adds a round on a machine of that kind.
 """
 
 
@@ -83,10 +84,22 @@ def drawable(plots):
             yield kind, title, *rest
 
 
+def explained(row, points):
+    """Nothing where results lack a point that the explanation has numbers of."""
+    try:
+        return row.why(points) if callable(row.why) else row.why
+    except rows.Unmeasured:
+        return ""
+
+
 class Judged:
     def __init__(self, group, row, points):
         self.group, self.row = group, row
         self.result = rows.judge(row, points)
+        self.strict = rows.judge(row, points.valid()) if points.has_bounds else None
+        self.why = ""
+        if self.result.verdict == rows.NOT_REPRODUCED:
+            self.why = explained(row, points)
         alone = {turn: rows.judge(row, points.alone(turn)).verdict for turn in points.turns()}
         self.differing = [f"by round {turn} alone {verdict}" for turn, verdict in alone.items()
                           if verdict in rows.CLAIMS and self.result.verdict in rows.CLAIMS and verdict != self.result.verdict]
@@ -114,7 +127,7 @@ class Judged:
         """Of what is not reproduced: what was expected, and what was found out."""
         expected = "; ".join(reason.removeprefix("not: ") for reason in self.result.reasons)
         guest = "" if not self.row.guest else f" Other kernels: *{tables.TITLE}*, below."
-        return f"Expected: {expected}.", self.row.why + guest
+        return f"Expected: {expected}.", self.why + guest
 
     def draw(self, folder):
         """[(file, title)]"""
@@ -152,6 +165,18 @@ def drift(store, groups):
     return f" The rate of a point differed by up to {most:.0%} from round to round: compare ratios." if most else ""
 
 
+def of_valid(judged):
+    """Rows that use runs of a client short of CPU, and what the others say, in a paragraph; none without such rows."""
+    said = []
+    for one in judged:
+        if one.strict is not None:
+            rounds = f" with {one.strict.rounds} round{'s' * (one.strict.rounds != 1)}" if one.strict.rounds else ""
+            told = "; ".join([one.strict.headline, *one.strict.reasons])
+            said.append(f"*{one.row.label}* is {one.strict.verdict}{rounds} ({told})")
+    return [textwrap.fill("By valid runs alone, without those of a client short of CPU, " + "; ".join(said)
+                          + ". A client is short of CPU in rounds in which the server does most; those that are left are the others.", 108)] if said else []
+
+
 def explanations(judged):
     """Of what is not reproduced; rows that have the same one share it."""
     found = {}
@@ -185,7 +210,8 @@ def markdown(path, judged, where, guest_results):
         table.append(cells)
         pictures += [f"![{one.row.label}: {title}](plots/{name})" for name, title in drawn]
     others = tables.sections(guest_results, folder)
-    blocks = [INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *explanations(judged)]
+    blocks = [INTRODUCTION + "\n" + where, side.render(HEAD, table, markdown=True), *of_valid(judged),
+              *explanations(judged)]
     if others:
         blocks.append(side.section_of(tables.NAME, others)[1].strip())
     with open(path, "w") as f:
@@ -231,6 +257,7 @@ def page(path, judged, where, guest_results, folder):
         f.write(f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The lab</title>'
                 f"<style>{STYLE}</style></head><body>\n<h1>The lab</h1><p>{html.escape(where)}</p>\n"
                 f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "</table>\n"
+                + "".join(f"<p>{html.escape(said)}</p>\n" for said in of_valid(judged))
                 + "\n".join(pictures + guests(guest_results, folder)) + "\n</body></html>\n")
 
 
@@ -255,7 +282,7 @@ def run(args):
     if args.json:
         with open(args.json, "w") as f:
             json.dump([{"group": one.group, "row": one.row.label, "verdict": one.result.verdict,
-                        "headline": one.headline, "rounds": one.result.rounds,
+                        "headline": one.headline, "rounds": one.result.rounds, "of_valid_runs": one.strict and one.strict.verdict,
                         "reasons": one.result.reasons}
                        for one in judged], f, indent=1)
             f.write("\n")

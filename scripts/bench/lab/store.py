@@ -6,7 +6,6 @@ import glob
 import json
 import math
 import os
-import re
 import subprocess
 
 import side_by_side as side
@@ -24,18 +23,52 @@ def commit(top=side.TOP):
     return said + ("-dirty" if changes else "") or os.path.basename(top)
 
 
-def finite(value):
-    """JSON has no number without end."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+NO_NUMBER = "NaN"
+NEEDED = ("values", "faults", "machine", "kernel", "commit", "options")  # of any result
 
 
-def with_values(stored):
-    """Stored values as they were."""
-    return {**stored, "values": {name: math.inf if value is None else value for name, value in stored["values"].items()}}
+def written(value):
+    """JSON has no number without end, which is null, nor one that is none."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return NO_NUMBER if math.isnan(value) else None
 
 
-OWN = ("group", "point", "round", "attempt", "took_seconds", "faults", "values")  # of a result; the rest are facts
+def as_it_was(value):
+    return {None: math.inf, NO_NUMBER: math.nan}.get(value, value)
+
+
+def with_values(stored, names=()):
+    """Stored values as they were. names: what else it has to have."""
+    for name in (*NEEDED, *names):
+        if name not in stored:
+            raise KeyError(name)
+    return {**stored, "values": {name: as_it_was(value) for name, value in stored["values"].items()}}
+
+
+NAMED = ("group", "point", "round", "attempt")
+OWN = (*NAMED, "took_seconds", "faults", "values")  # of a result; the rest are facts
 DIGITS = 6  # of a value in a file of many
+
+
+def rounded(value):
+    """As a file of many has it."""
+    return written(float(f"{value:.{DIGITS}g}")) if isinstance(value, float) else value
+
+
+def rounded_values(stored):
+    return {name: rounded(value) for name, value in stored["values"].items()}
+
+
+def loaded(path):
+    """What was stored in a file of one."""
+    try:
+        with open(path) as f:
+            return with_values(json.load(f))
+    except KeyError as error:
+        return side.fail(f"{path} is not a result of the lab (it has no {error}): remove it")
+    except (ValueError, AttributeError, TypeError) as error:
+        return side.fail(f"{path} is not a result of the lab ({error}): remove it")
 
 
 def unpacked(path):
@@ -45,9 +78,12 @@ def unpacked(path):
         with open(path) as f:
             for line in map(json.loads, f):
                 facts = line.get("facts", facts)
-                found += [with_values({**line, **facts})] if "values" in line else []
-    except (ValueError, AttributeError) as error:
+                if "values" in line:
+                    found.append(with_values({**line, **facts}, NAMED))
+    except (ValueError, AttributeError, TypeError) as error:
         side.fail(f"{path} is no file of scripts/lab report --pack ({error})")
+    except KeyError as error:
+        side.fail(f"{path} is no file of scripts/lab report --pack (a line without {error})")
     return found
 
 
@@ -63,13 +99,12 @@ class Store:
         folder = os.path.join(self.folder, stored["group"], stored["point"])
         path = os.path.join(folder, f"{stored['round']}.{stored['attempt']}.json")
         if os.path.exists(path):
-            with open(path) as f:
-                if json.load(f)["values"] != {name: finite(value) for name, value in stored["values"].items()}:
-                    side.fail(f"{path} is of another run: give another --results")
+            if rounded_values(loaded(path)) != rounded_values(stored):
+                side.fail(f"{path} is of another run: give another --results")
             return
         os.makedirs(folder, exist_ok=True)
         with open(path + ".new", "w") as f:
-            json.dump({**stored, "values": {name: finite(value) for name, value in stored["values"].items()}}, f, indent=1)
+            json.dump({**stored, "values": {name: written(value) for name, value in stored["values"].items()}}, f, indent=1)
             f.write("\n")
         os.rename(path + ".new", path)
 
@@ -86,10 +121,9 @@ class Store:
             if facts != before:
                 lines.append({"facts": facts})
             before = facts
-            values = {name: finite(float(f"{value:.{DIGITS}g}")) if isinstance(value, float) else value
-                      for name, value in stored["values"].items()}
             lines.append({"group": group, "point": point, "round": turn, "attempt": attempt,
-                          "took_seconds": stored.get("took_seconds"), "faults": stored["faults"], "values": values})
+                          "took_seconds": stored.get("took_seconds"), "faults": stored["faults"],
+                          "values": rounded_values(stored)})
         with open(path + ".new", "w") as f:
             f.writelines(json.dumps(line) + "\n" for line in lines)
         os.rename(path + ".new", path)
@@ -101,12 +135,11 @@ class Store:
                            if one["group"] == group), key=lambda one: one[:3])
         found = []
         for path in glob.glob(os.path.join(self.folder, group, "*", "*.json")):
-            turn, attempt = map(int, re.match(r"(\d+)\.(\d+)\.json$", os.path.basename(path)).groups())
-            try:
-                with open(path) as f:
-                    stored = with_values(json.load(f))
-            except (ValueError, KeyError) as error:
-                side.fail(f"{path} is not a result of the lab ({error}): remove it")
+            numbers = os.path.basename(path).split(".")[:-1]
+            if len(numbers) != 2 or not all(map(str.isdecimal, numbers)):
+                side.fail(f"{path} is not a result of the lab, by its name: remove it")
+            turn, attempt = map(int, numbers)
+            stored = loaded(path)
             found.append((os.path.basename(os.path.dirname(path)), turn, attempt, stored))
         return sorted(found, key=lambda one: one[:3])
 

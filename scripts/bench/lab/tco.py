@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import side_by_side as side
 
 HOURS_PER_YEAR = 24 * 365
+SERVERS_MOST = 10**9
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,10 @@ def pair(text):
         raise argparse.ArgumentTypeError(f"{text} is not LOAD:BATCH, such as 30%:47%") from None
 
 
-def amount(text):
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0")
-    return value
+amount = side.number(float, lambda value: 0 <= value < math.inf, "from 0")
+
+
+cluster = side.number(int, lambda value: 1 <= value <= SERVERS_MOST, f"from 1 to {SERVERS_MOST}")
 
 
 def arguments(parser):
@@ -116,7 +116,7 @@ def arguments(parser):
                         "are the default")
     points.add_argument("--rows", action="store_true",
                         help="the means of the paper's printed rows instead of its printed means")
-    parser.add_argument("--servers", type=side.count, default=12000, metavar="N",
+    parser.add_argument("--servers", type=cluster, default=12000, metavar="N",
                         help="of the cluster (12000)")
     for name, what in (("server", "dollars for a server"),
                        ("watts", "that a server takes at full utilisation"),
@@ -141,6 +141,8 @@ def run(args):
     prices = Prices(**{name: getattr(args, name) for name in Prices.__dataclass_fields__})
     if prices.of_server(1) == 0:
         fail("servers that cost nothing: give --server or --energy")
+    if not prices.of_server(1) * args.servers < math.inf:
+        fail("servers that cost more than a number can say")
     points = args.at or zip(LOADS, geometric_means() if args.rows else PUBLISHED)
     cases = [Colocation(load, batch, args.servers, prices) for load, batch in points]
     if args.json:

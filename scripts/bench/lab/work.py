@@ -23,10 +23,17 @@ SEVERAL = [*SMALL, "--getcount=100"]
 # would be with any client, and by a part of the latencies that is no more than this.
 LATE_PART = 0.5
 ALL_CPUS_MIN = 0.95  # of a run in which the machine is to be the limit
+CLIENT_THREADS = 1
 ROUNDS, SECONDS = 5, 5
 NOT_REALTIME = "client not SCHED_FIFO"
 NAMED = 5  # points of a group, where it is told what is not measured
 STARTING_S = 1.5  # of a run, for its servers to start and to be filled
+
+
+def uses_all(server, client, threads, cpus):
+    """Whether servers of so many threads were the limit, or the CPUs were that they and the client can use; server, client:
+    CPUs that they used."""
+    return server >= SERVER_CPU_MIN * threads or server + client >= ALL_CPUS_MIN * min(cpus, threads + CLIENT_THREADS)
 
 
 @dataclass(frozen=True)
@@ -177,7 +184,7 @@ class Lab(Runner):
         machine; what Watch counts for each request)."""
         watch, before = Watch(self.bench, server), server.cpu()
         priority = self.realtime if needs_priority else []
-        load = self.bench.start_load(server, "--noload", "-T", 1, *priority, *options)
+        load = self.bench.start_load(server, "--noload", "-T", CLIENT_THREADS, *priority, *options)
         time.sleep(0.2)
         faults = [] if not needs_priority or is_realtime(load.pid) else [NOT_REALTIME]
         result = self.bench.finish_load(load, timeout)
@@ -187,7 +194,7 @@ class Lab(Runner):
 
     def flat_out(self, server, *options, is_shared=False, limit="server"):
         """A closed loop: rate, latencies, CPU time. limit: what has to be used up, "server" (its
-        CPU), "machine" (all CPUs) or None; the client alone never."""
+        CPU), a number (all that so many threads of servers can use) or None; the client alone never."""
         # A CPU of its own is enough; with a priority the kernel would keep 5 % of that idle.
         result, used, faults, counted = self.watched(
             server, ["-t", self.seconds, "-c", 32, *SMALL, *options], self.seconds + 60, is_shared,
@@ -199,9 +206,8 @@ class Lab(Runner):
                    "server_cpu": used[0] / seconds, "client_cpu": client,
                    "system": used[2] / max(used[1] + used[2], 1e-9),
                    "us": used[0] / max(side.requests_of(result), 1) * 1e6, **counted}, faults)
-        total = used[0] / seconds + client
-        if limit == "machine" and total < ALL_CPUS_MIN * len(self.machine.cpus):
-            run.faults.append(f"all CPUs together {total:.0%}")
+        if isinstance(limit, int) and not uses_all(used[0] / seconds, client, limit, len(self.machine.cpus)):
+            run.faults.append(f"all CPUs together {used[0] / seconds + client:.0%}")
         is_used_up = used[0] / seconds >= SERVER_CPU_MIN
         if limit == "server" and not is_used_up:
             run.faults.append(f"server CPU {used[0] / seconds:.0%}")

@@ -33,11 +33,14 @@ def points(lab):
 
 
 def knee(points):
-    rates = {count: points(f"ours-{count}", "rate") for count in (1, 16, 256)}
-    rates |= {count: points(f"ours-{count}", "rate") for count in COUNTS if points.has(f"ours-{count}")}
-    most = max(rates.values())
-    at = min(count for count, rate in rates.items() if rate >= KNEE * most)
-    grows = over(points("ours-256", "p99"), points(f"ours-{at}", "p99"))
+    for count in (1, 16, 256):
+        points.of(f"ours-{count}")
+    counts = [count for count in COUNTS if points.has(f"ours-{count}")]
+    names = [f"ours-{count}" for count in counts]
+    most = max(points(name, "rate") for name in names)
+    parts = {count: points.by_round(names, "rate", lambda rates, i=i: over(rates[i], max(rates))) for i, count in enumerate(counts)}
+    at = min((count for count, part in parts.items() if part >= KNEE), default=counts[-1])
+    grows = points.ratio("ours-256", f"ours-{at}", "p99")
     return f"{most / 1e3:.0f}K, the knee at {at} connections, p99 {grows:.1f}x with 256", {
         "there is a knee before the last": at < COUNTS[-1],
         f"p99 grows {GROWS}x after it": grows >= GROWS}

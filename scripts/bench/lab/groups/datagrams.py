@@ -19,12 +19,13 @@ def measure(transport, load):
     def run(lab):
         port = side.free_port()
         udp = transport == "udp"
-        options = ["-t", str(len(lab.machine.cpus) + 1), "--pin=none", *(["-U", str(port)] if udp else [])]
+        threads = len(lab.machine.cpus) + 1
+        options = ["-t", str(threads), "--pin=none", *(["-U", str(port)] if udp else [])]
         with lab.bare_server(options, cpus=lab.every_cpu, fill=FILL) as server:
             if udp:
                 server.target = lambda: f"udp://127.0.0.1:{port}"
             if load is None:
-                return lab.flat_out(server, *RECORDS, is_shared=True, limit="machine")
+                return lab.flat_out(server, *RECORDS, is_shared=True, limit=threads)
             return lab.paced(server, lab.base(f"{transport}-peak", "rate") * load / 100, *RECORDS, "-c", 32, is_shared=True)
     return run
 

@@ -21,7 +21,7 @@ def measure(processes, threads):
             # The connections are as many in all, whatever the number of servers.
             options = [*SEVERAL, "-c", 32 // processes]
             one = lab.search(both, *options, is_shared=shared)
-            flat = lab.flat_out(both, *options, is_shared=shared, limit="machine" if shared else "server")
+            flat = lab.flat_out(both, *options, is_shared=shared, limit=processes * threads if shared else "server")
             one.values.update(flat.values)
             one.faults += flat.faults
             return one

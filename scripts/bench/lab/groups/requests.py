@@ -77,9 +77,9 @@ def pipelining(points):
 
 
 def multigets(points):
-    rates = {keys: points(f"keys-{keys}", "keys") for keys in KEYS if points.has(f"keys-{keys}")}
-    best = over(points("keys-16", "keys"), points("keys-1", "keys"))
-    last = over(points("keys-64", "keys"), max(rates.values()))
+    best = points.ratio("keys-16", "keys-1", "keys")
+    names = ["keys-64", *(f"keys-{keys}" for keys in KEYS[:-1] if points.has(f"keys-{keys}"))]
+    last = points.by_round(names, "keys", lambda rates: over(rates[0], max(rates)))
     return f"{best:.1f}x the keys/s with 16, {last:.0%} of the most with 64", {
         f"16 keys bring {MULTIGET}x the keys of single gets": best >= MULTIGET,
         "it is flat at 64": last >= FLAT}
@@ -105,14 +105,13 @@ def datagrams_plots(points):
 
 
 def sizes(points):
-    rates, moved = ([points(f"bytes-{size}", value) for size in (SIZES[0], SIZES[-1])]
-                    for value in ("rate", "bytes"))
-    few, many = (points(f"items-{items}", "rate") for items in (ITEMS[0], ITEMS[-1]))
-    return (f"64 bytes {moved[0] / 1e6:.0f} MB/s, 64 KB {moved[1] / 1e6:.0f} MB/s; "
-            f"{ITEMS[-1] / 1e6:g}M items {over(many, few):.0%} of the rate with 10,000"), {
-        "the rate falls with the size": rates[1] < rates[0],
-        "the bytes rise": moved[1] > moved[0],
-        "many items cost less than half": over(many, few) >= ITEMS_LEAST}
+    small, large = (f"bytes-{size}" for size in (SIZES[0], SIZES[-1]))
+    part = points.ratio(f"items-{ITEMS[-1]}", f"items-{ITEMS[0]}", "rate")
+    return (f"64 bytes {points(small, 'bytes') / 1e6:.0f} MB/s, 64 KB {points(large, 'bytes') / 1e6:.0f} MB/s; "
+            f"{ITEMS[-1] / 1e6:g}M items {part:.0%} of the rate with 10,000"), {
+        "the rate falls with the size": points.ratio(large, small, "rate") < 1,
+        "the bytes rise": points.ratio(large, small, "bytes") > 1,
+        "many items cost less than half": part >= ITEMS_LEAST}
 
 
 def sizes_plots(points):

@@ -93,28 +93,27 @@ def facts_of(name, sched, turn, runs):
 def measure(name, sched, turn, kernel, args):
     """The file of a round of one scheduler, and what is in it: the points of a run, and by how much others differ."""
     experiment, file = EXPERIMENTS[name], results.name_of(kernels.release_of(kernel), name, sched, turn)
-    path, begun = os.path.join(args.guest_results, file + ".json"), unfinished(args, file)
+    path, partial = os.path.join(args.guest_results, file + ".json"), unfinished(args, file)
     is_new = args.again or args.runs > 1
     there = None if is_new else results.stored(path)
     if there is not None:
         return path, there
     facts = facts_of(name, sched, turn, args.runs)
-    before = None if is_new else results.stored(begun)
-    if before is not None and any(before[fact] != facts[fact] for fact in facts):
-        print(f"{begun} is of another version or machine: from the beginning", file=sys.stderr)
+    before = None if is_new else results.begun(partial)
+    if before is not None and any(before.get(fact) != facts[fact] for fact in facts):
+        print(f"{partial} is of another version or machine: from the beginning", file=sys.stderr)
         before = None
     result = {"points": {}, "errors": {}, **(before or {}), **facts}
-    os.makedirs(os.path.dirname(begun), exist_ok=True)
-    log = begun.removesuffix("json") + "log"
-    boot(experiment, kernel, args, result, log, lambda now: results.save(now, begun))
+    os.makedirs(os.path.dirname(partial), exist_ok=True)
+    log = partial.removesuffix("json") + "log"
+    boot(experiment, kernel, args, result, log, lambda now: results.save(now, partial))
     others = [{**facts, "points": {}, "errors": {}} for _ in range(1, args.runs)]
     for other in others:
         boot(experiment, kernel, args, other, log, lambda _: None)
     result["difference"] = max([difference(result["points"], other["points"]) for other in others], default=0.0)
-    if not result["errors"]:
-        result["verdict"] = experiment.judge(result["points"])
+    result = results.judged(result)
     results.save(result, path)
-    os.remove(begun)
+    os.remove(partial)
     return path, result
 
 
@@ -143,6 +142,7 @@ def run(args):
         if not args.plan:
             machine.needed(machine.QEMU, "qemu-system-x86")
         for kernel, name in todo:
+            kernels.check(kernel)
             possible = kernels.possible(kernel)
             scheds = [one for one in args.sched or possible if args.kernel or one in possible]
             if args.plan:

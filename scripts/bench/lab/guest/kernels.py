@@ -84,14 +84,19 @@ def found_kernel(folder):
     return None
 
 
+def check(name):
+    """Of a kernel, or the path of one, which may not be there yet."""
+    if "/" not in name and name not in KERNELS:
+        raise Refused(f"no kernel {name}: give a path, or one of {', '.join(KERNELS)}")
+
+
 def fetch(name, folder):
     """The path of the kernel, of that name or of a file; downloaded once."""
+    check(name)
     if "/" in name:
         if not os.path.exists(name):
             raise Refused(f"no kernel {name}")
         return name
-    if name not in KERNELS:
-        raise Refused(f"no kernel {name}: give a path, or one of {', '.join(KERNELS)}")
     folder = os.path.join(os.path.abspath(folder), "kernels", name)
     here = found_kernel(folder)
     if here is not None:

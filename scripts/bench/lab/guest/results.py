@@ -10,7 +10,7 @@ import re
 
 import side_by_side as side
 
-from .experiments import SCHEDULERS
+from .experiments import EXPERIMENTS, SCHEDULERS, missing, plan
 from .kernels import KERNELS, possible
 
 FOLDER = os.path.join(side.TOP, "doc/lab/guests")
@@ -30,12 +30,41 @@ def name_of(release, experiment, sched, turn):
     return "{}.{}-{}-{}.{}".format(*version_of(release), experiment, sched, turn)
 
 
+def loaded(path, form):
+    """form of what is in that file."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            return form(json.load(f))
+    except KeyError as error:
+        return side.fail(f"{path} is not a result of scripts/lab guest (it has no {error}): remove it")
+    except (ValueError, AttributeError, TypeError) as error:
+        return side.fail(f"{path} is not a result of scripts/lab guest ({error}): remove it")
+
+
+def begun(path):
+    """What a round that is not whole has so far; None: there is no such file."""
+    return loaded(path, lambda result: {**result, "points": {**result["points"]}}) if os.path.exists(path) else None
+
+
 def stored(path):
-    """What is in that file; None: there is none."""
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as f:
-        return json.load(f)
+    """A round that is whole; None: there is no such file."""
+    return loaded(path, judged) if os.path.exists(path) else None
+
+
+def judged(result):
+    """Its points, as they are judged now, whatever was thought of them when they were measured. Where one was refused there
+    is no verdict."""
+    result = {name: value for name, value in result.items() if name != "verdict"}
+    names_of(result)
+    for name in "round", "commit":
+        if name not in result:
+            raise KeyError(name)
+    lost = missing(plan(EXPERIMENTS[result["experiment"]], SCHEDULERS[result["sched"]]), result["points"])
+    if lost:
+        raise KeyError(lost[0])
+    if not result["errors"]:
+        result["verdict"] = EXPERIMENTS[result["experiment"]].judge(result["points"])
+    return result
 
 
 def lines_of(values, indent):
@@ -62,7 +91,10 @@ def read(folder):
 # ---- rows ---------------------------------------------------------------------------------
 
 def version_of(release):
-    return tuple(map(int, re.match(r"(\d+)\.(\d+)", release).groups()))
+    found = re.match(r"(\d+)\.(\d+)", release)
+    if found is None:
+        raise ValueError(f"{release} is no release of a kernel")
+    return tuple(map(int, found.groups()))
 
 
 def patch_of(sched):
@@ -121,7 +153,7 @@ def lacking(every, experiment):
     """Which rows an experiment has not, and why not if a guest said so; a sentence, or nothing."""
     there = rows_of(every, experiment)
     errors = {names_of(one): f" ({next(iter(one['errors'].values()))})" for one in every
-              if one["experiment"] == experiment and one.get("errors")}
+              if one["experiment"] == experiment and one["errors"]}
     kernels = {}
     for _, row in possible_rows(every):
         names = names_of(row)
