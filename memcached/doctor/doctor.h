@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "base/cpumask.h"
 #include "base/must.h"
 
@@ -64,7 +66,7 @@ struct doctor_finding {
     enum doctor_level level;
     char found[DOCTOR_FOUND_LEN];
     char value[DOCTOR_VALUE_LEN]; /* what stands for {} in the texts of the check */
-    char unit[DOCTOR_VALUE_LEN];  /* and for {unit}; empty: the report's */
+    char unit[NAME_MAX + 1];      /* and for {unit}; empty: the report's */
 };
 
 struct doctor_report {

@@ -176,9 +176,9 @@ tightest(const char *root, const char *process, const char *controller,
 {
     struct group g;
     uint64_t least = 0;
-    struct cgroup_setter ignored;
+    struct cgroup_setter ignored = {.name = ""};
     setter = setter != NULL ? setter : &ignored;
-    setter->name[0] = '\0';
+    *setter = ignored;
     if (!find_group(root, process, controller, &g)) {
         return 0;
     }

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "base/must.h"
 
 #define CGROUP_PATH_MAX 4096
@@ -18,7 +20,7 @@
 /* The group that sets a limit, this one or one above it: its own name, the last of its path; "/" where the
  * hierarchy begins; empty without a limit. */
 struct cgroup_setter {
-    char name[64];
+    char name[NAME_MAX + 1];
 };
 
 /* The tightest quota in thousandths of a CPU, rounded up; 0: none. `setter` may be NULL. */
