@@ -126,6 +126,11 @@ for my $for (['-w', 'auto'], ['-q', '50%', '-w', 0]) {
     like($run->{out}, qr/^Agent 127.*LOST/m, '... and has its line');
 }
 
+# One that is lost before a run begins has done nothing in it.
+($run) = run_between('load', 'cut', $RENEW, '', ['-l', 1, '--repeat=2']);
+my ($lost) = $run->{out} =~ /^Agent 127\S+ = (LOST.*)/m;
+like($lost // $run->{out}, qr/CPU 0\.0%/, 'lost before it began: no CPU time of the run before') or diag($run->{err});
+
 # When it is lost and the run is not to go on without, the leader does not wait for its own warm-up.
 $began = time;
 ($run) = run_between('load', 'cut', $START, '', ['-l', 1, '-w', 100, '--on-agent-loss=abort']);

@@ -424,6 +424,9 @@ begin_attempt(struct leader *l, const struct run_spec *spec, struct run_spec *ow
     l->lost_before = members_in(k, MEMBER_LOST);
     enum exit_status status = share_out(k, l->o, &l->capacity, spec);
     run->is_fresh = spec->is_fresh;
+    for (unsigned i = 1; i < k->count; i++) {
+        member_begin(&k->all[i]);
+    }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     status = status == EXIT_VALID ? renew(l) : status;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));

@@ -189,7 +189,18 @@ void
 member_ask_time(struct member *k)
 {
     frame_put_number(chan_begin(&k->chan, MESSAGE_STAMP), FIELD_SENT, clock_now());
+    k->is_asked = true;
     send_frame(k);
+}
+
+void
+member_begin(struct member *k)
+{
+    k->start_error = k->behind_max = 0;
+    k->elapsed_s = k->steal = 0;
+    k->has_steal = false;
+    k->threads = 0;
+    k->samples = 0;
 }
 
 void
@@ -212,11 +223,6 @@ member_start(struct member *k)
         return;
     }
     k->begin = align_convert(&e, k->run->begin);
-    k->start_error = k->behind_max = 0;
-    k->elapsed_s = k->steal = 0;
-    k->has_steal = false;
-    k->threads = 0;
-    k->samples = 0;
     struct frame_out *o = chan_begin(&k->chan, MESSAGE_START);
     frame_put_number(o, FIELD_BEGIN, k->begin);
     frame_put_number(o, FIELD_TIME, k->run->time);
@@ -250,7 +256,7 @@ longest_since(nsec_t then, nsec_t now)
 static nsec_t
 silence_of(const struct member *k)
 {
-    return k->align.count > 0 ? MEMBER_SILENCE : MEMBER_SILENCE_FIRST;
+    return k->has_answered ? MEMBER_SILENCE : MEMBER_SILENCE_FIRST;
 }
 
 static void
@@ -269,7 +275,9 @@ on_stamps(struct member *k, const struct frame *f, nsec_t now)
         member_lose(k, "sent stamps that are too old");
         return;
     }
-    if (!align_add(&k->align, &s)) {
+    if (!k->has_answered) {
+        k->has_answered = true; /* it looked for servers before: that was no way */
+    } else if (!align_add(&k->align, &s)) {
         member_lose(k, "sent inconsistent stamps");
         return;
     }

@@ -66,7 +66,8 @@ do_orders(struct members *l)
     l->stamped_at = renews ? now : l->stamped_at;
     for (unsigned i = 1; i < l->count; i++) {
         struct member *k = &l->all[i];
-        if (k->state != MEMBER_LOST && renews) {
+        /* What waits for the first answer would only be as old. */
+        if (k->state != MEMBER_LOST && renews && (k->has_answered || !k->is_asked)) {
             member_ask_time(k);
         }
         bool is_free = k->state == MEMBER_READY || k->state == MEMBER_DONE;

@@ -68,6 +68,7 @@ struct member {
     bool has_refused; /* what was asked of it: `why` says what it does not allow */
     char why[MESSAGE_TEXT_MAX];
     nsec_t heard_at;
+    bool is_asked, has_answered; /* for its time */
     struct align align;
     nsec_t behind_max; /* that its loop was late, of the run */
     uint64_t loaded;   /* records */
@@ -116,6 +117,8 @@ void member_set_own(struct member *k, const struct result *own);
 void member_serve(struct member *k, short events);
 /* Asks for its time, and renews its lease. */
 void member_ask_time(struct member *k);
+/* A run is shared out: nothing has come of it yet. */
+void member_begin(struct member *k);
 /* Has connections made for the next run: it is opening then, if it sends anything. */
 void member_renew(struct member *k);
 /* Orders the run, and an early end of it. */
