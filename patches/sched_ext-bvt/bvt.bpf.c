@@ -19,14 +19,14 @@
 #include "bvt.h"
 
 #define QUEUE 0
-#define WEIGHT 100 /* of nice 0 */
+#define WEIGHT 100      /* of nice 0 */
+#define WEIGHT_LEAST 10 /* of nice 10; with less, threads of nice 19 wait for minutes */
 #define ENQ_WAKEUP 1ULL
 #define ENQ_PREEMPT (1ULL << 32)
 #define LOCAL_ON (0xC0ULL << 56)
 #define KICK_IDLE 1ULL
 #define IS_QUEUED 1U
-#define APART                                                                            \
-    1000000000 /* nanoseconds; threads of one CPU are not, but for their warps */
+#define APART 100000000 /* ns; threads of one CPU are not, but for warps */
 #define ENOENT 2
 #define SCHED_EXT 7
 
@@ -43,7 +43,7 @@ struct css_set {
 };
 struct sched_ext_entity {
     __u32 flags, weight;
-    __u64 slice;
+    __u64 slice, dsq_vtime;
 };
 struct cpumask {
     unsigned long bits[1];
@@ -62,7 +62,6 @@ struct sched_ext_ops {
     void (*runnable)(struct task_struct *p, __u64 flags);
     void (*running)(struct task_struct *p);
     void (*stopping)(struct task_struct *p, bool is_runnable);
-    void (*tick)(struct task_struct *p);
     void (*enable)(struct task_struct *p);
     void (*cpu_online)(__s32 cpu);
     void (*cpu_offline)(__s32 cpu);
@@ -72,6 +71,13 @@ struct sched_ext_ops {
 };
 #pragma clang attribute pop
 
+struct bpf_iter_scx_dsq {
+    __u64 opaque[6];
+};
+extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *i, __u64 id, __u64 flags) __ksym;
+extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *i) __ksym;
+extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *i) __ksym;
+extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *allowed) __ksym;
 extern __s32 scx_bpf_create_dsq(__u64 id, __s32 node) __ksym;
 extern __s32 scx_bpf_dsq_nr_queued(__u64 id) __ksym;
 extern __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
@@ -164,6 +170,12 @@ cpu_of(const struct task_struct *p)
 }
 
 static __u64
+weight_of(const struct task_struct *p)
+{
+    return p->scx.weight < WEIGHT_LEAST ? WEIGHT_LEAST : p->scx.weight;
+}
+
+static __u64
 vtime_now(const struct cpu *c, __u64 now)
 {
     return c->vtime + (c->is_running ? (now - c->since) * WEIGHT / c->weight : 0);
@@ -187,15 +199,6 @@ catch_up(struct thread *t, struct cpu *c)
         advance(c, vtime_now(c, bpf_ktime_get_ns()), c->warp);
     }
     t->vtime = latest(t->vtime, (c->is_taken ? c->minimum : minimum) - latency / 2);
-}
-
-/* The kernel gives 20 ms to a thread that finds an idle CPU, and to one that is alone. */
-static void
-cut_slice(struct task_struct *p)
-{
-    if (p->scx.slice > latency / 2) {
-        p->scx.slice = latency / 2;
-    }
 }
 
 static const struct bvt_warp *
@@ -280,13 +283,59 @@ BPF_PROG(bvt_enqueue, struct task_struct *p, __u64 flags)
     }
 }
 
+/* Who is in the queue, and may run there, with less effective time or as much. */
+static bool
+has_better(__s32 cpu, __u64 effective)
+{
+    struct task_struct *p;
+    bpf_for_each(scx_dsq, p, QUEUE, 0)
+    {
+        if (is_before(effective, p->scx.dsq_vtime)) {
+            break;
+        }
+        if (bpf_cpumask_test_cpu((__u32)cpu, p->cpus_ptr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+charge(struct task_struct *p, struct thread *t, struct cpu *c)
+{
+    __u64 now = bpf_ktime_get_ns(), ran = now - t->since;
+    t->since = now;
+    t->vtime += ran * WEIGHT / weight_of(p);
+    t->warped += t->warp != 0 ? ran : 0;
+    c->vtime = t->vtime;
+    c->since = now;
+}
+
+/* `prev` has had its time, and goes on if none is better. */
 SEC("struct_ops/dispatch")
 void
 BPF_PROG(bvt_dispatch, __s32 cpu, struct task_struct *prev)
 {
     struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
-    if (!scx_bpf_dsq_move_to_local(QUEUE) && c != NULL) {
-        c->is_taken = prev != NULL && (prev->scx.flags & IS_QUEUED) != 0;
+    struct thread *t = NULL;
+    if (prev != NULL && (prev->scx.flags & IS_QUEUED)) {
+        t = bpf_task_storage_get(&threads, prev, NULL, 0);
+    }
+    bool goes_on = false;
+    if (t != NULL && c != NULL) {
+        charge(prev, t, c);
+        settle_warp(prev, t, t->since);
+        c->warp = t->warp;
+        goes_on = !has_better(cpu, t->vtime - t->warp);
+    }
+    if (!goes_on && scx_bpf_dsq_move_to_local(QUEUE)) {
+        return;
+    }
+    if (t != NULL) {
+        prev->scx.slice = latency / 2;
+    }
+    if (c != NULL) {
+        c->is_taken = t != NULL;
     }
 }
 
@@ -308,22 +357,17 @@ BPF_PROG(bvt_running, struct task_struct *p)
                       .warp = t->warp,
                       .since = t->since,
                       .is_taken = true,
-                      .weight = p->scx.weight,
+                      .weight = weight_of(p),
                       .minimum = c->minimum,
                       .is_running = true};
     advance(c, t->vtime, t->warp);
-    cut_slice(p);
+    if (p->scx.slice > latency / 2) { /* the kernel gives more where a CPU is idle */
+        p->scx.slice = latency / 2;
+    }
     count(BVT_RUNS);
     if (t->warp != 0) {
         count(BVT_WARPED);
     }
-}
-
-SEC("struct_ops/tick")
-void
-BPF_PROG(bvt_tick, struct task_struct *p)
-{
-    cut_slice(p);
 }
 
 SEC("struct_ops/stopping")
@@ -335,10 +379,7 @@ BPF_PROG(bvt_stopping, struct task_struct *p, bool is_runnable)
     if (t == NULL || c == NULL) {
         return;
     }
-    __u64 ran = bpf_ktime_get_ns() - t->since;
-    t->vtime += ran * WEIGHT / p->scx.weight;
-    t->warped += t->warp != 0 ? ran : 0;
-    c->vtime = t->vtime;
+    charge(p, t, c);
     c->is_running = false;
     c->is_taken = is_runnable;
 }
@@ -383,7 +424,6 @@ struct sched_ext_ops bvt = {
     .runnable = (void *)bvt_runnable,
     .running = (void *)bvt_running,
     .stopping = (void *)bvt_stopping,
-    .tick = (void *)bvt_tick,
     .enable = (void *)bvt_enable,
     .cpu_online = (void *)bvt_cpu_online,
     .cpu_offline = (void *)bvt_cpu_offline,
