@@ -26,7 +26,7 @@
 #define LOCAL_ON (0xC0ULL << 56)
 #define KICK_IDLE 1ULL
 #define IS_QUEUED 1U
-#define APART 100000000 /* ns; threads of one CPU are not, but for warps */
+#define APART 100000000ULL /* ns of CPU time; threads of one CPU are not, but for warps */
 #define ENOENT 2
 #define SCHED_EXT 7
 
@@ -181,6 +181,13 @@ vtime_now(const struct cpu *c, __u64 now)
     return c->vtime + (c->is_running ? (now - c->since) * WEIGHT / c->weight : 0);
 }
 
+/* In virtual time, which passes slowly while a thread with much weight runs. */
+static __u64
+apart(__u64 weight)
+{
+    return 2 * latency + APART * WEIGHT / weight;
+}
+
 /* Of a thread that runs there is known that no other one has a lower effective time; of their
  * virtual times only if it is alone, or has no warp. */
 static void
@@ -266,8 +273,10 @@ BPF_PROG(bvt_enqueue, struct task_struct *p, __u64 flags)
         return;
     }
     settle_warp(p, t, now);
-    __u64 most = vtime_now(c, now) + t->warp + APART;
-    t->vtime = c->is_taken && is_before(most, t->vtime) ? most : t->vtime;
+    if (c->is_taken) {
+        __u64 most = vtime_now(c, now) + t->warp + apart(c->weight);
+        t->vtime = is_before(most, t->vtime) ? most : t->vtime;
+    }
     __u64 effective = t->vtime - t->warp;
     if ((flags & ENQ_WAKEUP) && c->is_taken &&
         is_before(effective + granularity, vtime_now(c, now) - c->warp)) {
@@ -350,9 +359,7 @@ BPF_PROG(bvt_running, struct task_struct *p)
     }
     t->since = bpf_ktime_get_ns();
     settle_warp(p, t, t->since);
-    if (c->is_taken) {
-        t->vtime = latest(t->vtime, c->vtime - c->warp - APART);
-    }
+    t->vtime = latest(t->vtime, c->vtime - c->warp - apart(weight_of(p)));
     *c = (struct cpu){.vtime = t->vtime,
                       .warp = t->warp,
                       .since = t->since,
