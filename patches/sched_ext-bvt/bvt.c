@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +22,6 @@
 #include "bvt.skel.h" /* made by build; it needs the former */
 
 #define NS_PER_US 1000ULL
-#define CPUS_MOST 1024
 
 struct rule {
     char *text;
@@ -118,10 +118,9 @@ print_counters(const struct bvt *bvt)
     static const char *const names[BVT_COUNTERS] = {"runs", "warped", "wakeups",
                                                     "preempted", "limited"};
     for (unsigned i = 0; i < BVT_COUNTERS; i++) {
-        unsigned long long values[CPUS_MOST] = {0}, sum = 0;
+        unsigned long long values[BVT_CPUS_MOST] = {0}, sum = 0;
         if (bpf_map_lookup_elem(bpf_map__fd(bvt->maps.counters), &i, values) == 0) {
-            for (int cpu = 0; cpu < libbpf_num_possible_cpus() && cpu < CPUS_MOST;
-                 cpu++) {
+            for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
                 sum += values[cpu];
             }
         }
@@ -132,15 +131,23 @@ print_counters(const struct bvt *bvt)
 }
 
 static bool
-is_enabled(void)
+is_line(const char *path, const char *wanted)
 {
-    char state[16] = "";
-    FILE *f = fopen("/sys/kernel/sched_ext/state", "r");
-    bool is_read = f != NULL && fgets(state, sizeof state, f) != NULL;
+    char line[32] = "";
+    FILE *f = fopen(path, "r");
+    bool is_read = f != NULL && fgets(line, sizeof line, f) != NULL;
     if (f != NULL) {
         fclose(f);
     }
-    return is_read && strcmp(state, "enabled\n") == 0;
+    return is_read && strcmp(line, wanted) == 0;
+}
+
+/* Not another one, loaded when the kernel had ended this one. */
+static bool
+is_enabled(void)
+{
+    return is_line("/sys/kernel/sched_ext/state", "enabled\n") &&
+           is_line("/sys/kernel/sched_ext/root/ops", "bvt\n");
 }
 
 static const char usage[] =
@@ -157,6 +164,17 @@ option_us(const char *text)
         fail("", text, "wants microseconds, from 1");
     }
     return ns;
+}
+
+static unsigned
+option_seconds(const char *text)
+{
+    char *rest;
+    unsigned long seconds = strtoul(text, &rest, 10);
+    if (*text < '0' || *text > '9' || *rest != '\0' || seconds > UINT_MAX) {
+        fail("", text, "wants seconds");
+    }
+    return (unsigned)seconds;
 }
 
 /* The scheduler, with its options; seconds between two lines of counters, or 0. */
@@ -179,7 +197,7 @@ parse_options(int argc, char **argv, unsigned *interval)
             bvt->rodata->granularity = option_us(optarg);
             break;
         case 'i':
-            *interval = (unsigned)strtoul(optarg, NULL, 10);
+            *interval = option_seconds(optarg);
             break;
         default:
             fputs(usage, option == 'h' ? stdout : stderr);
@@ -201,6 +219,9 @@ main(int argc, char **argv)
     }
     for (unsigned i = 0; i < count; i++) {
         rules[i] = parse_rule(argv[optind + (int)i]);
+    }
+    if (libbpf_num_possible_cpus() > BVT_CPUS_MOST) {
+        fail("", "this machine", "it may have more than 1024 CPUs");
     }
     if (bvt__load(bvt) != 0) {
         fail("", "the kernel takes no scheduler",

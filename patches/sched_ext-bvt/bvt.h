@@ -7,6 +7,7 @@
 
 #define BVT_NAME_LEN 16 /* of a thread, with its end */
 #define BVT_RULES_MOST 256
+#define BVT_CPUS_MOST 1024
 
 struct bvt_name {
     unsigned bits; /* of the text, that count */

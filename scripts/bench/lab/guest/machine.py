@@ -138,18 +138,21 @@ def take_point(text, result):
 
 
 def values_of(result):
-    """JSON, a share, a word, or the CSV of mcload: of its reads. A percentile that requests without
-    a reply leave open is the latest reply at least."""
+    """JSON, a share, a word, or the CSV of mcload: of its reads. What requests without a reply leave open is
+    the largest that is known, at least; None without any."""
     if result.startswith("{"):
         return json.loads(result)
     if "," not in result:
         return {"share": float(result)} if result[:1].isdigit() else {"is": result}
     head, reads = (line.split(",") for line in result.split("|")[:2])
     row = dict(zip(head, reads))
+    columns = {"p50": "50th", "p95": "95th", "p99": "99th", "max": "max"}
+    known = [float(row[column]) for column in columns.values() if row[column]]
+    if not known:
+        return None
     return {"rate": float(row["qps"]), "count": int(row["count"]), "errors": int(row["errors"]),
             "valid": row["valid"] == "true",
-            "done_us": {key: float(row[column] or row["max"]) for key, column in (
-                ("p50", "50th"), ("p95", "95th"), ("p99", "99th"), ("max", "max"))}}
+            "done_us": {key: float(row[column] or max(known)) for key, column in columns.items()}}
 
 
 def as_guest():
