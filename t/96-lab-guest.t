@@ -136,6 +136,10 @@ is_deeply(told("$said\@server a warning|another|\\r\\n\@end\\r\\n"), {kernel => 
         slow => undef, spinner => {share => 0.501}, state => {is => 'enabled'},
         peak => {rate => 9.5, count => 10, errors => 0, valid => JSON::PP::false, done_us => {p50 => 1, p95 => 2, p99 => 3, max => 4}}},
         errors => {slow => 'as slice:100: the kernel ignores it'}}, 'points: of JSON, of CSV, and refused; and what the server says');
+is_deeply(value('machine.values_of("class,qps,count,errors,valid,50th,95th,99th,max|all,9,10,0,false,1,2,,")["done_us"]'),
+    {p50 => 1, p95 => 2, p99 => 2, max => 2}, 'the slowest is not known: at least the largest that is');
+is(value('machine.values_of("class,qps,count,errors,valid,50th,95th,99th,max|all,9,10,0,false,,,,")'), undef,
+    '... and nothing is known without any');
 is_deeply(value('machine.values_of("class,qps,count,errors,valid,50th,95th,99th,max|all,9,10,0,false,1,,,4")["done_us"]'),
     {p50 => 1, p95 => 4, p99 => 4, max => 4}, 'percentiles that are left open are the largest, at least');
 is_deeply(value('experiments.missing(["point alone-5 load 1", "wait 1; result other $? /tmp/other", "start_wave 2"], {})'),
