@@ -14,11 +14,12 @@ for my $name (qw(bench-stalls bench-restart)) {
     is($help->{status}, 0, "$name --help");
     like($help->{out}, qr/--rounds.*--markdown/s, '... shows its options');
 }
+my $nowhere = scratch_dir() . '/none';
 for my $case (
     ['bench-stalls', ['--only', 'nothing'], qr/no such pattern: nothing/],
     ['bench-restart', ['--servers', 'ours,varnish'], qr/no such server: varnish/],
     ['bench-restart', ['--megabytes', 1000000000], qr/MB free, the files need/],
-    ['bench-restart', ['--folder', '/nonexist'], qr/error: \/nonexist is no folder: give another --folder$/m]) {
+    ['bench-restart', ['--folder', "$nowhere"], qr/error: \Q$nowhere\E is no folder: give another --folder$/m]) {
     my ($name, $args, $why) = @$case;
     my $run = bench($name, @$args);
     isnt($run->{status}, 0, "$name @$args: refused");
