@@ -17,6 +17,14 @@ sub token($text, $more = undef) {
     return 'set x 0 0 ' . length($text) . ($more // '') . "\r\n$text\r\n";
 }
 
+sub takes_new($server, $name) {
+    soon {
+        my $c = $server->connect;
+        put($c, token('foo new'));
+        return read_line($c) eq "STORED\r\n";
+    } $name;
+}
+
 sub binary_is($sock, $send, $status, $body, $name) {
     put($sock, $send);
     my ($got, $text) = response($sock);
@@ -76,21 +84,13 @@ each_profile(sub ($profile) {
     symlink "v2.$profile", "$dir/next.$profile";
     rename "$dir/next.$profile", "$dir/data.$profile" or die;
     kill 'HUP', $linked->pid;
-    soon {
-        my $c = $linked->connect;
-        put($c, token('foo new'));
-        return read_line($c) eq "STORED\r\n";
-    } 'SIGHUP reads what the links lead to now';
+    takes_new($linked, 'SIGHUP reads what the links lead to now');
     says($linked->connect, token('foo old'), "CLIENT_ERROR authentication failure\r\n", '... and nothing else');
 
     # a new file: its entries; a bad one: the old entries
     write_file($file, "foo:new\n");
     kill 'HUP', $server->pid;
-    soon {
-        my $c = $server->connect;
-        put($c, token('foo new'));
-        return read_line($c) eq "STORED\r\n";
-    } 'SIGHUP reads the file again';
+    takes_new($server, 'SIGHUP reads the file again');
     says($server->connect, token('foo bar'), "CLIENT_ERROR authentication failure\r\n",
         'the old entry is gone');
     exchange($s, "get k\r\n", "VALUE k 0 1\r\n1\r\nEND\r\n", 'who was in stays');

@@ -51,7 +51,7 @@ struct run_spec {
     double warmup_s;     /* 0: the options', below 0: none */
     nsec_t begin;        /* when to begin, by clock_now; 0: at once */
     bool is_fresh;       /* all connections are made anew before (run_renew) */
-    bool is_probe;       /* what it comes to is for the runs that follow */
+    bool is_probe;       /* its result only prepares the runs that follow */
     bool stops_early;    /* ends sooner, as soon as the options' `until` is met */
     /* The tick is called at multiples of it from the start of the window; 0: about once a
      * second from the beginning. In a swarm also now and then before the window. */

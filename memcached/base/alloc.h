@@ -44,8 +44,8 @@ alloc_more(void *p, size_t count, size_t size)
     return alloc_checked(reallocarray(p, count > 0 ? count : 1, size));
 }
 
-/* Room for one more behind `count` elements, which all came to theirs in this way: twice as many when
- * the room is full. */
+/* Room for one more element behind `count`, each of which was added by a call of this function: the room is
+ * doubled when it is full. */
 static inline void *
 alloc_grown(void *p, size_t count, size_t size)
 {

@@ -3,8 +3,9 @@
  */
 #include "net/idle.h"
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/owner_of.h"
@@ -25,16 +26,18 @@ is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
 }
 
 /* A client that takes its reply is not idle, however slowly it reads. The socket tells of room only when
- * much was read; what it holds gets less before. */
+ * much was read; bytes are acknowledged before. */
 static bool
 has_read(struct conn *c, uint32_t now)
 {
-    int unsent;
-    if (c->pump.out.bytes == 0 || ioctl(c->source.fd, SIOCOUTQ, &unsent) != 0 ||
-        (uint32_t)unsent == c->entry.unsent) {
+    struct tcp_info info = {.tcpi_bytes_acked = 0};
+    socklen_t len = sizeof info;
+    if (c->pump.out.bytes == 0 ||
+        getsockopt(c->source.fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+        (uint32_t)info.tcpi_bytes_acked == c->entry.acked) {
         return false;
     }
-    c->entry.unsent = (uint32_t)unsent;
+    c->entry.acked = (uint32_t)info.tcpi_bytes_acked;
     atomic_store_explicit(&c->entry.last_cmd, now, memory_order_relaxed);
     return true;
 }

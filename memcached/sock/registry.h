@@ -35,7 +35,7 @@ struct registry_entry {
     bool is_udp;
     _Atomic uint8_t state;     /* enum registry_state */
     _Atomic uint32_t last_cmd; /* relative clock */
-    uint32_t unsent; /* bytes that the socket held at the last look (net/idle.c) */
+    uint32_t acked;          /* bytes that the client had at the last look (net/idle.c) */
     const char *listen_addr; /* of the listener it came from; NULL for listeners */
     const char *addr;
 };

@@ -90,7 +90,7 @@ bind_to(pthread_t thread, unsigned unit)
     }
 }
 
-/* The only place that memcached's main thread, which starts the workers, comes by for each. */
+/* memcached's main thread calls it once for each worker that it starts. */
 int
 pthread_setname_np(pthread_t thread, const char *name)
 {

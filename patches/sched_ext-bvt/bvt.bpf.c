@@ -6,7 +6,7 @@
  * warp, runs. So a warp decides who is next, and virtual time, from which it takes nothing, what each
  * has in the long run. A thread that wakes up is put at most half of `latency` behind the others; it
  * takes the CPU from one that is ahead of it by more than `granularity`. Threads that are bound to CPUs
- * make the virtual times of CPUs differ: who comes to another CPU is put near what runs there.
+ * make the virtual times of CPUs differ: a thread that comes to another CPU is put near what runs there.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>

@@ -247,8 +247,9 @@ TEST(test_late_start)
     ck_assert(result.is_valid);
     result.agents[1].start_error++;
     result_judge(&result);
-    expect_part(brief_text(),
-                "INVALID: late start: a process missed 1.00% > 1% of the run: see ");
+    expect_part(
+        brief_text(),
+        "INVALID: late start: a process missed 1.00% > 1% of the run: the agents' ");
 }
 
 /* Of several classes a verdict, with the class that it is about, and a row each. */

@@ -216,7 +216,7 @@ job_open(struct job *j)
 }
 
 static void
-order(struct job *j, enum job_state state)
+give_order(struct job *j, enum job_state state)
 {
     must(j->state == JOB_IDLE);
     j->said_before = j->said_len;
@@ -228,7 +228,7 @@ void
 job_renew(struct job *j)
 {
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
-    order(j, JOB_RENEWING);
+    give_order(j, JOB_RENEWING);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 
@@ -241,7 +241,7 @@ job_run(struct job *j)
         run_rearm(j->run);
     }
     j->interval = 0;
-    order(j, JOB_RUNNING);
+    give_order(j, JOB_RUNNING);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 

@@ -58,7 +58,7 @@ struct job {
 void job_init(struct job *j);
 /* Options, targets and numbers are filled in: starts the thread. False: there is none. */
 must_check bool job_open(struct job *j);
-/* Idle, and the spec is filled in, of job_renew is_fresh. */
+/* Idle, and the spec is filled in; job_renew needs is_fresh only. */
 void job_run(struct job *j);
 void job_renew(struct job *j);
 /* Ends a run under way. */

@@ -385,8 +385,8 @@ take_stats(struct leader *l, struct result *own)
     return stats != NULL ? stats : stats_poll_take(&l->poll);
 }
 
-/* Behind a run before, has all make the connections that this one needs, however long that takes: only
- * then it is known when all can begin. */
+/* Before each run but the first: all make the connections that it needs, however long that takes. Only
+ * then is it known when all can begin. */
 static enum exit_status
 renew(struct leader *l)
 {

@@ -276,7 +276,8 @@ on_stamps(struct member *k, const struct frame *f, nsec_t now)
         return;
     }
     if (!k->has_answered) {
-        k->has_answered = true; /* it looked for servers before: that was no way */
+        k->has_answered =
+            true; /* it may have waited for a name server: no measure of the way */
     } else if (!align_add(&k->align, &s)) {
         member_lose(k, "sent inconsistent stamps");
         return;

@@ -66,7 +66,7 @@ do_orders(struct members *l)
     l->stamped_at = renews ? now : l->stamped_at;
     for (unsigned i = 1; i < l->count; i++) {
         struct member *k = &l->all[i];
-        /* What waits for the first answer would only be as old. */
+        /* One question is enough before the first answer: others would wait as long. */
         if (k->state != MEMBER_LOST && renews && (k->has_answered || !k->is_asked)) {
             member_ask_time(k);
         }

@@ -64,11 +64,11 @@ struct member {
     bool is_wrong;    /* what it sent is proven wrong */
     bool is_reported; /* that it is lost: there was a line */
     bool is_out;      /* lost before the run under way: no part of it */
-    bool is_told;     /* as lost, by a run that was not for others only */
+    bool is_told;     /* its loss is in the result of a run */
     bool has_refused; /* what was asked of it: `why` says what it does not allow */
     char why[MESSAGE_TEXT_MAX];
     nsec_t heard_at;
-    bool is_asked, has_answered; /* for its time */
+    bool is_asked, has_answered; /* a STAMP was sent, STAMPS have come */
     struct align align;
     nsec_t behind_max; /* that its loop was late, of the run */
     uint64_t loaded;   /* records */
@@ -170,7 +170,7 @@ must_check enum exit_status members_open(struct members *l, const struct options
 must_check enum exit_status members_start(struct members *l);
 /* Waits, with the mutex held, at most for a moment. */
 void members_wait(struct members *l);
-/* Those that are lost have been told of by now: the next run is without them, and says nothing more. */
+/* The losses so far are in a result: later ones do not repeat them. */
 void members_told(struct members *l);
 /* Records stored by all, which are ready. */
 uint64_t members_loaded(const struct members *l);

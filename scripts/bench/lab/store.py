@@ -60,15 +60,15 @@ def rounded_values(stored):
     return {name: rounded(value) for name, value in stored["values"].items()}
 
 
-def loaded(path):
-    """What was stored in a file of one."""
+def loaded(path, form=with_values, origin="the lab"):
+    """form of what was stored in a file of one."""
     try:
-        with open(path) as f:
-            return with_values(json.load(f))
+        with open(path, encoding="utf-8") as f:
+            return form(json.load(f))
     except KeyError as error:
-        return side.fail(f"{path} is not a result of the lab (it has no {error}): remove it")
+        return side.fail(f"{path} is not a result of {origin} (it has no {error}): remove it")
     except (ValueError, AttributeError, TypeError) as error:
-        return side.fail(f"{path} is not a result of the lab ({error}): remove it")
+        return side.fail(f"{path} is not a result of {origin} ({error}): remove it")
 
 
 def unpacked(path):

@@ -10,6 +10,7 @@ import re
 
 import side_by_side as side
 
+from .. import store
 from .experiments import EXPERIMENTS, SCHEDULERS, missing, plan
 from .kernels import KERNELS, possible
 
@@ -32,13 +33,7 @@ def name_of(release, experiment, sched, turn):
 
 def loaded(path, form):
     """form of what is in that file."""
-    try:
-        with open(path, encoding="utf-8") as f:
-            return form(json.load(f))
-    except KeyError as error:
-        return side.fail(f"{path} is not a result of scripts/lab guest (it has no {error}): remove it")
-    except (ValueError, AttributeError, TypeError) as error:
-        return side.fail(f"{path} is not a result of scripts/lab guest ({error}): remove it")
+    return store.loaded(path, form, "scripts/lab guest")
 
 
 def begun(path):
