@@ -46,11 +46,13 @@ for my $reply ('ERROR', 'CLIENT_ERROR bad command line format', 'SERVER_ERROR ou
     is(number($run, 'hits'), number($run, 'gets'), "$kind: not counted as hits");
     like($run->{out}, qr/^Errors = \d+ \($kind \d+\)$/m, "$kind: named in the report");
     is(number($run, 'disconnect'), 0, "$kind: the connection goes on");
+    like($run->{err}, qr/\Amcload: first error: 127\.0\.0\.1:\d+ answered \Q$reply\E\n\z/, "$kind: the first one is quoted, once");
 }
 
 my $run = attack(sub { "STORED\r\n" });
 is_invalid($run, 'errors', 'STORED to a get');
 cmp_ok(number($run, 'unexpected'), '>', 0, 'STORED to a get: unexpected');
+like($run->{err}, qr/^mcload: first error: \S+ answered STORED$/m, 'STORED to a get: quoted');
 is(number($run, 'hits'), 0, 'STORED to a get: no hit');
 
 # ---- replies that are none ---------------------------------------------------------------

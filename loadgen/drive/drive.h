@@ -33,6 +33,13 @@
 /* How long replies are waited for after the end. */
 #define DRIVE_DRAIN NSEC_PER_SEC
 
+/* The first reply that was an error, of all threads of a run. All zero: there was none. */
+struct drive_refusal {
+    atomic_bool is_taken; /* by a thread, which writes the rest */
+    const char *server;   /* its name */
+    char reply[REPLY_QUOTE];
+};
+
 struct drive_conf {
     struct traffic traffic; /* what it points to lives longer */
     unsigned depth;         /* outstanding requests, each connection */
@@ -46,11 +53,12 @@ struct drive_conf {
     unsigned agent, first_thread;
     /* Of all threads of the class, in all processes: each inserts keys of its own. */
     unsigned part, parts;
-    enum counters_from from; /* of which latencies samples are */
-    bool by_size;            /* gets are told by the bytes of their values, too */
-    const atomic_bool *stop; /* ends the window early */
-    atomic_uint *over;       /* threads whose requests have ended early; or NULL */
-    struct cap *cap;         /* NULL: there is none */
+    enum counters_from from;       /* of which latencies samples are */
+    bool by_size;                  /* gets are told by the bytes of their values, too */
+    const atomic_bool *stop;       /* ends the window early */
+    atomic_uint *over;             /* threads whose requests have ended early; or NULL */
+    struct cap *cap;               /* NULL: there is none */
+    struct drive_refusal *refusal; /* NULL: is not kept */
 };
 
 struct drive_window {

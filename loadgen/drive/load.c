@@ -3,8 +3,6 @@
  */
 #include "loadgen/drive/load.h"
 
-#include <ctype.h>
-
 #include "base/alloc.h"
 #include "loadgen/wire/shard.h"
 
@@ -188,7 +186,6 @@ leave_strays(struct load *l)
     l->set->late = l->set->duplicate = 0;
 }
 
-/* With what else the server's line says, where it is one. */
 static const char *
 refused(struct load *l, const struct lconn *c, const struct reply_done *done,
         const char *reply, size_t reply_len)
@@ -200,16 +197,12 @@ refused(struct load *l, const struct lconn *c, const struct reply_done *done,
                  c->target->name, spoken);
         return l->err;
     }
-    const char *kind =
-        is_reply ? client_kind_name(done->kind) : "something that is no reply";
-    size_t len = strlen(kind), more = 0;
-    if (is_reply && done->taken > len && memcmp(reply, kind, len) == 0) {
-        while (len + more < done->taken && isprint((unsigned char)reply[len + more])) {
-            more++;
-        }
+    char line[REPLY_QUOTE] = "something that is no reply";
+    if (is_reply) {
+        reply_quote(line, sizeof line, done, reply);
     }
-    snprintf(l->err, l->err_len, "loading: %s answered %s%.*s instead of STORED",
-             c->target->name, kind, (int)more, reply + len);
+    snprintf(l->err, l->err_len, "loading: %s answered %s instead of STORED",
+             c->target->name, line);
     return l->err;
 }
 

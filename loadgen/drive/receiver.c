@@ -105,10 +105,23 @@ is_each_kept(const struct receiver *r, const struct lconn *c)
     return r->tells || c->stamps != NULL || r->d->samples->all != NULL;
 }
 
-/* All but counting good ones. */
+static __attribute__((noinline)) void
+count_bad(const struct receiver *r, const struct lconn *c, const struct reply_done *done,
+          const char *reply, nsec_t now)
+{
+    struct drive_refusal *first = r->d->conf.refusal;
+    drive_error(r->d, error_of(done), 1, now);
+    if (first != NULL && done->outcome != REPLY_WRONG && done->outcome != REPLY_GARBLED &&
+        !atomic_exchange_explicit(&first->is_taken, true, memory_order_relaxed)) {
+        first->server = c->target->name;
+        reply_quote(first->reply, sizeof first->reply, done, reply);
+    }
+}
+
+/* All but counting good ones. `reply`: where it begins in what came. */
 static inline void
 take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
-            nsec_t now)
+            const char *reply, nsec_t now)
 {
     struct drive *d = r->d;
     if (unlikely(done->op.issued == 0) && done->op.verb != CODEC_AUTH) {
@@ -119,7 +132,7 @@ take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
     }
     if (unlikely(done->outcome != REPLY_GOOD)) {
         sender_answered(r->sender, done->op.verb != CODEC_AUTH ? 1 : 0, now);
-        drive_error(d, error_of(done), 1, now);
+        count_bad(r, c, done, reply, now);
     } else if (unlikely(c->stamps != NULL || d->samples->all != NULL)) {
         keep(d, c, done, now);
     }
@@ -143,7 +156,7 @@ take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes 
             end = RECEIVER_DESYNC;
             break;
         }
-        take_answer(r, c, done, now);
+        take_answer(r, c, done, in->p + taken, now);
         if (unlikely(done->is_last)) {
             end = RECEIVER_CLOSED;
         }

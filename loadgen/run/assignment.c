@@ -108,6 +108,7 @@ assignment_drive(struct run *r, const struct run_class *c, unsigned thread)
         .stop = &r->stop,
         .over = &r->over,
         .cap = r->conf.cap,
+        .refusal = &r->refusal,
     };
 }
 

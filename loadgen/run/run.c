@@ -569,6 +569,17 @@ tell_missed_windows(const struct run *r)
     return count == r->o->classes_len && r->conf.agents == 0 ? EXIT_INVALID : EXIT_VALID;
 }
 
+/* What the numbers of errors do not say; once. */
+static void
+tell_refusal(struct run *r)
+{
+    if (r->refusal.server != NULL && !r->has_told_refusal) {
+        r->has_told_refusal = true;
+        fprintf(r->conf.err, "mcload: first error: %s answered %s\n", r->refusal.server,
+                r->refusal.reply);
+    }
+}
+
 static void
 go(struct run *r, const struct run_spec *spec)
 {
@@ -618,6 +629,7 @@ run_once(struct run *r, const struct run_spec *spec, struct result *result)
         sampler_end(&r->sampler, i, run_ended_at(r, c->first, c->threads));
     }
     sampler_end(&r->sampler, r->o->classes_len, end);
+    tell_refusal(r);
     status = stop_feeds(r);
     status = has_failed ? first_failure(r) : status;
     if (status == EXIT_VALID && (how == RUN_DONE || how == RUN_OVER)) {

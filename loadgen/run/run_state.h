@@ -45,8 +45,10 @@ struct run {
     bool has_plan, has_feeds;
     bool has_stock; /* a trace's keys are stored: an unknown number */
     atomic_bool stop;
-    atomic_uint over;     /* threads that have come to the end of their traces */
-    atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
+    atomic_uint over;             /* threads that have come to the end of their traces */
+    atomic_bool is_asked;         /* to stop by run_stop, since run_rearm */
+    struct drive_refusal refusal; /* in all runs */
+    bool has_told_refusal;
     struct progress progress;
     struct sampler sampler;
     struct stats_poll poll;

@@ -3,6 +3,9 @@
  */
 #include "loadgen/wire/reply.h"
 
+#include <ctype.h>
+#include <limits.h>
+
 /* ---- what follows ------------------------------------------------------------------- */
 
 static void
@@ -294,6 +297,18 @@ reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t l
     if (!may_take || to->op->keys != 1 || !take_hit(r, to, buf, len, done)) {
         read_any(r, to, buf, len, may_take && to->op->keys > 1, done);
     }
+}
+
+void
+reply_quote(char *dst, size_t len, const struct reply_done *done, const char *buf)
+{
+    size_t n = 0;
+    while (n < done->taken && isprint((unsigned char)buf[n])) {
+        n++;
+    }
+    bool is_line = n > 0 && n < done->taken && (buf[n] == '\r' || buf[n] == '\n');
+    snprintf(dst, len, "%.*s", is_line ? (int)n : INT_MAX,
+             is_line ? buf : client_kind_name(done->kind));
 }
 
 bool
