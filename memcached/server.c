@@ -509,11 +509,22 @@ tear_down(struct server *sv)
 /* Without anything to reload SIGHUP keeps its old meanings: it ends the server, or a daemon
  * ignores it. */
 static bool
-watch_hangup(struct server *sv)
+has_to_reload(const struct settings *s)
 {
-    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL ||
-                   sv->tls != NULL || sv->settings->config.path != NULL;
-    return !reloads || loop_watch_hangup(&sv->loop, on_hangup, sv);
+    return rules_of(s->profile)->hangup_reloads || s->uses_sasl ||
+           s->token_file != NULL || s->uses_tls || s->config.path != NULL;
+}
+
+/* One that comes while the server starts waits for the loop. */
+static void
+block_hangup(const struct settings *s)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    if (has_to_reload(s)) {
+        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+    }
 }
 
 static void
@@ -589,8 +600,10 @@ serve(struct server *sv)
     if (status == 0 && !admin_serve(sv->admin, &sv->stats)) {
         status = refuse(STATUS_FAILURE, "out of memory");
     }
-    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv) &&
-                         loop_watch_calls(&sv->loop, on_wake, &sv->stats))) {
+    if (status == 0 &&
+        !(loop_open(&sv->loop) &&
+          (!has_to_reload(sv->settings) || loop_watch_hangup(&sv->loop, on_hangup, sv)) &&
+          loop_watch_calls(&sv->loop, on_wake, &sv->stats))) {
         status =
             refuse(STATUS_OS_ERROR, "can't create the event base of the main thread");
     }
@@ -671,6 +684,7 @@ server_run(struct settings *s)
     struct server *sv = &server;
     sv->settings = s;
     sv->daemon = (struct daemon){-1, -1};
+    block_hangup(s);
     log_set_level(sv->settings->verbosity);
     /* the journal has its own; and what scripts know of upstream's lines stays */
     log_set_stamps(s->verbosity > 0 && rules_of(s->profile)->starts_its_own_way &&

@@ -197,6 +197,28 @@ each_profile(sub ($profile) {
     expect_open($old, 'the first connection is still there');
 });
 
+# SIGHUP while the server starts is for when it has: here it opens its key, which comes over a pipe, for
+# a second time.
+{
+    copies('server', 'piped');
+    unlink "$dir/piped.key";
+    mkfifo("$dir/piped.key", 0600) or die "mkfifo: $!";
+    my $writer = fork // die "fork: $!";
+    if ($writer == 0) {
+        open my $first, '>', "$dir/piped.key" or POSIX::_exit(1);
+        kill 'HUP', read_file("$dir/piped.pid") =~ /(\d+)/ or POSIX::_exit(2);
+        print $first read_file("$dir/server.key");
+        close $first or POSIX::_exit(3);
+        open my $second, '>', "$dir/piped.key" or POSIX::_exit(4);
+        POSIX::_exit(0);
+    }
+    my $server = serve('-Z', '-o', "ssl_chain_cert=$dir/piped.pem,ssl_key=$dir/piped.key",
+        {wrap => ['sh', '-c', 'echo $$ >"$0" && exec "$@"', "$dir/piped.pid"]});
+    is(waitpid($writer, 0), $writer);
+    is($?, 0, 'SIGHUP at the start');
+    is(who_is(tls_connect($server)), 'server', '... does not end it');
+}
+
 # Outside its time a certificate is served with a warning; a pipe cannot be read again, which would wait for ever.
 {
     odd_certificates();

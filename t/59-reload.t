@@ -74,16 +74,16 @@ each_profile(sub ($profile) {
 # ---- what cannot -------------------------------------------------------------------------
 
 each_profile(sub ($profile) {
-    write_conf('qps-limit = 5', 'class-rule = key:a:=bulk', 'class-rule = key:b:=bulk');
+    write_conf('qps-limit = 50', 'class-rule = key:a:=bulk', 'class-rule = key:b:=bulk');
     my ($server, $s) = serve($profile, '--config', $file, '-t', '2');
-    write_conf('class-rule = key:b:=bulk', 'class-rule = key:a:=bulk', 'threads = 3', 'conn-limit = 500', 'qps-limit = 6');
+    write_conf('class-rule = key:b:=bulk', 'class-rule = key:a:=bulk', 'threads = 3', 'conn-limit = 500', 'qps-limit = 60');
     my $reply = roundtrip($s, "qos reload\r\n");
     is(join('', sort split /^/, $reply),
-        join('', sort "RESTART conn-limit $file:4\r\n", "RESTART class-rule $file:2\r\n", "CHANGED qps-limit 5 -> 6\r\n", "OK\r\n"),
+        join('', sort "RESTART conn-limit $file:4\r\n", "RESTART class-rule $file:2\r\n", "CHANGED qps-limit 50 -> 60\r\n", "OK\r\n"),
         'each is named; not what the command line decides');
     is(mem_stats($s, 'settings')->{num_threads}, 2, 'threads');
     exchange($s, "qos reload\r\n", "RESTART conn-limit $file:4\r\nRESTART class-rule $file:2\r\nOK\r\n", 'until it is restarted');
-    write_conf('qps-limit = 6');
+    write_conf('qps-limit = 60');
     exchange($s, "qos reload\r\n", "RESTART class-rule (no longer given)\r\nOK\r\n", 'what is gone');
 });
 {
@@ -96,17 +96,17 @@ each_profile(sub ($profile) {
 # ---- what is wrong -----------------------------------------------------------------------
 
 each_profile(sub ($profile) {
-    write_conf('qps-limit = 5');
+    write_conf('qps-limit = 50');
     my ($server, $s) = serve($profile, '--config', $file);
     my $unchanged = sub ($name) {
-        is(mem_stats($s, 'qos')->{qps_limit}, 5, "$name: unchanged");
+        is(mem_stats($s, 'qos')->{qps_limit}, 50, "$name: unchanged");
     };
     for my $case (
-        ["qps-limit = 6\nslo = x\nlru_crawler_sleep = no\n", qr{\AWRONG \Q$file\E:2: slo: [^\r\n]+\r\nWRONG \Q$file\E:3: LRU crawler sleep [^\r\n]+\r\n\Q$SORRY\E\z}],
-        ["qps-limit = 6\nmax-item-size = 60m\n", qr{\AWRONG \Q$file\E: Cannot set item size limit [^\r\n]+\r\n\Q$SORRY\E\z}],
-        ["qps-limit = 6\n\0\n", qr{\AWRONG \Q$file\E:2: the byte 0x00 is no text[^\r\n]+\r\n\Q$SORRY\E\z}],
+        ["qps-limit = 60\nslo = x\nlru_crawler_sleep = no\n", qr{\AWRONG \Q$file\E:2: slo: [^\r\n]+\r\nWRONG \Q$file\E:3: LRU crawler sleep [^\r\n]+\r\n\Q$SORRY\E\z}],
+        ["qps-limit = 60\nmax-item-size = 60m\n", qr{\AWRONG \Q$file\E: Cannot set item size limit [^\r\n]+\r\n\Q$SORRY\E\z}],
+        ["qps-limit = 60\n\0\n", qr{\AWRONG \Q$file\E:2: the byte 0x00 is no text[^\r\n]+\r\n\Q$SORRY\E\z}],
         [(join '', map { chr(($_ * 7919) % 256) } 1 .. 5000), qr{\AWRONG [^\r\n]+\r\n\Q$SORRY\E\z}],
-        ["qps-limit = 6\ninclude s.conf\n", qr{\AWRONG \Q$file\E:2: \Q$file\E includes itself; remove this line\r\n\Q$SORRY\E\z}],
+        ["qps-limit = 60\ninclude s.conf\n", qr{\AWRONG \Q$file\E:2: \Q$file\E includes itself; remove this line\r\n\Q$SORRY\E\z}],
         ["#\n" x 600_000, qr{\AWRONG memcached: cannot read \Q$file\E: it is larger than 1 MiB}],
         ["bad\n" x 5000, qr{\A(?:WRONG \Q$file\E:\d+: unknown option --bad[^\r\n]*\r\n){100}WRONG memcached: more than 100 errors; the rest is not shown\r\n\Q$SORRY\E\z}],
         [join('', ('bad' x 1000 . "\n") x 50), qr{\A(?:WRONG \Q$file\E:\d+: unknown option --(?:bad)+[^\r\n]*\r\n){50}\Q$SORRY\E\z}],
@@ -122,17 +122,17 @@ each_profile(sub ($profile) {
     $unchanged->('a file that is gone');
     exchange($s, "qos save\r\n", "WRONG memcached: cannot read $file: No such file or directory\r\n$SORRY", 'it is not made either');
     ok(!-e $file, '... indeed');
-    write_conf('qps-limit = 8', 'logfile /x');
+    write_conf('qps-limit = 80', 'logfile /x');
     my $note = "NOTE $file:2: warning: logfile has no effect; the log goes to standard error\r\n";
-    exchange($s, "qos reload\r\n", "${note}CHANGED qps-limit 5 -> 8\r\nOK\r\n", 'and back');
-    exchange($s, "qos qps_limit 9\r\n", "OK\r\n");
-    exchange($s, "qos save\r\n", "${note}SAVED qps-limit 8 -> 9\r\nOK\r\n", 'a warning is told once');
+    exchange($s, "qos reload\r\n", "${note}CHANGED qps-limit 50 -> 80\r\nOK\r\n", 'and back');
+    exchange($s, "qos qps_limit 90\r\n", "OK\r\n");
+    exchange($s, "qos save\r\n", "${note}SAVED qps-limit 80 -> 90\r\nOK\r\n", 'a warning is told once');
 });
 
 # as another user, who may not read it
 SKIP: {
     skip 'needs root', 1 if $> != 0;
-    write_conf('qps-limit = 5');
+    write_conf('qps-limit = 50');
     chmod 0600, $file;
     chmod 0755, $dir;
     my $home = "$dir/nobody";
@@ -146,30 +146,30 @@ SKIP: {
     my $s = $server->connect;
     exchange($s, "qos reload\r\n", "OK\r\n", 'readable');
     chmod 0755, $dir;
-    exchange($s, "qos qps_limit 6\r\n", "OK\r\n");
+    exchange($s, "qos qps_limit 60\r\n", "OK\r\n");
     exchange($s, "qos save\r\n", "WRONG cannot write $file: Permission denied; the user of the server (-u) needs the right to write in its folder\r\n$SORRY",
         'unwritable');
-    like(read_file($file), qr/\Aqps-limit = 5\n/, 'it is as it was');
+    like(read_file($file), qr/\Aqps-limit = 50\n/, 'it is as it was');
     # a folder whose files it may not see is not an empty one
     mkdir "$dir/hidden" or die;
     write_file("$dir/hidden/q.conf", "slo = p95:1ms\n");
-    write_conf('qps-limit = 5', 'include hidden/*.conf');
+    write_conf('qps-limit = 50', 'include hidden/*.conf');
     chmod 0700, "$dir/hidden";
     exchange($s, "qos reload\r\n", "WRONG $file:2: cannot read the folder of $dir/hidden/*.conf; "
             . "the user of the server (-u) needs the right to read it\r\n$SORRY", 'a folder that is unreadable');
-    is(mem_stats($s, 'qos')->{qps_limit}, 6, 'nothing has changed');
+    is(mem_stats($s, 'qos')->{qps_limit}, 60, 'nothing has changed');
     chmod 0755, "$dir/hidden";
-    exchange($s, "qos reload\r\n", "CHANGED qps-limit 6 -> 5\r\nCHANGED slo off -> p95:1000us\r\nOK\r\n", 'and one that is');
+    exchange($s, "qos reload\r\n", "CHANGED qps-limit 60 -> 50\r\nCHANGED slo off -> p95:1000us\r\nOK\r\n", 'and one that is');
 }
 
 # in a folder that is read-only, as all are to a unit with ProtectSystem=strict
 SKIP: {
     my @wrap = ('unshare', '-m', 'sh', '-c', 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"', "$dir/ro");
     mkdir "$dir/ro" or die;
-    my $in = write_file("$dir/ro/s.conf", "qps-limit = 5\n");
+    my $in = write_file("$dir/ro/s.conf", "qps-limit = 50\n");
     skip 'no mount namespace here', 1 if $> != 0 || run_program({command => [@wrap, 'true']})->{status} != 0;
     my ($server, $s) = serve('native', '--config', $in, {wrap => \@wrap});
-    exchange($s, "qos qps_limit 6\r\n", "OK\r\n");
+    exchange($s, "qos qps_limit 60\r\n", "OK\r\n");
     exchange($s, "qos save\r\n", "WRONG cannot write $in: Read-only file system; in a unit of systemd ReadWritePaths= names the folders "
             . "to write in\r\n$SORRY", 'read-only');
 }
@@ -180,10 +180,39 @@ SKIP: {
     exchange($s, "qos $_\r\n", "CLIENT_ERROR there is no file: start the server with --config=FILE\r\n") for 'reload', 'save';
 }
 
+# What depends on an option that only a start changes is as that is now; a file that no server starts
+# with changes nothing.
+{
+    write_conf('disable-evictions', 'memory-limit = 8');
+    my ($server, $s) = serve('native', '--config', $file);
+    write_conf('memory-limit = 8', 'class-memory = write:10%max');
+    is(join('', sort split /^/, roundtrip($s, "qos reload\r\n")),
+        "OK\r\nRESTART class-memory $file:2\r\nRESTART disable-evictions (no longer given)\r\n", 'shares without evictions');
+    is(mem_stats($s, 'qos')->{class_memory}, 'off', '... are not in force');
+}
+{
+    write_conf('classes = off');
+    my ($server, $s) = serve('native', '--config', $file);
+    write_conf('classes = on', 'class-memory = small:10%max', 'qps-limit = 6000,bulk=100', 'slo = bulk=p99:20ms', 'qps-limit-unit = key');
+    is(join('', sort split /^/, roundtrip($s, "qos reload\r\n")),
+        "CHANGED qps-limit-unit cmd -> key\r\nOK\r\nRESTART class-memory $file:2\r\nRESTART classes $file:1\r\n"
+        . "RESTART qps-limit $file:3\r\nRESTART slo $file:4\r\n", 'limits of classes without classes');
+    has(mem_stats($s, 'qos'), '... are not in force', class_memory => 'off', qps_limit => 'off', slo => 'off');
+}
+
+# a warning about options that go together is part of the answer
+{
+    write_conf('qps-limit-unit = key');
+    my ($server, $s) = serve('native', '--config', $file);
+    write_conf('qps-limit-unit = key', 'qps-limit-peer = 5');
+    exchange($s, "qos reload\r\n", "NOTE memcached: warning: --qps-limit-peer=5 lets 16 requests through at once after a pause; burst=N behind it sets another number\r\n"
+            . "CHANGED qps-limit-peer off -> 5\r\nOK\r\n", 'a warning');
+}
+
 # ---- a relative path, in the background -------------------------------------------------
 
 {
-    write_conf('qps-limit = 5', "include more*.conf");
+    write_conf('qps-limit = 50', "include more*.conf");
     my $pid_file = "$dir/pid";
     my $port = free_port();
     my $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, server_binary(), '--config', 's.conf', '-d', '-P', $pid_file,
@@ -192,10 +221,12 @@ SKIP: {
     my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or die;
     $sock->blocking(0);
     ${*$sock}{mctest_server} = {profile => 'native'};
-    write_file("$dir/more.conf", "qps-limit = 7\n");
-    exchange($sock, "qos reload\r\n", "CHANGED qps-limit 5 -> 7\r\nOK\r\n", 'its file and those beside it are found');
-    write_file("$dir/more.conf", "compat = 1.4\nqps-limit = 7\n");
+    write_file("$dir/more.conf", "qps-limit = 70\n");
+    exchange($sock, "qos reload\r\n", "CHANGED qps-limit 50 -> 70\r\nOK\r\n", 'its file and those beside it are found');
+    write_file("$dir/more.conf", "compat = 1.4\nqps-limit = 70\n");
     exchange($sock, "qos reload\r\n", "RESTART compat $dir/more.conf:1\r\nOK\r\n", 'nor do the defaults of another profile apply');
+    write_file("$dir/more.conf", "compat = 1.6\nclass-memory = small:60%\n");
+    exchange($sock, "qos reload\r\n", "WRONG $file: class-memory needs --compat=native\r\n$SORRY", 'nor is a file good that is wrong in it');
     my ($pid) = read_file($pid_file) =~ /(\d+)/;
     kill 'TERM', $pid;
     soon { !kill 0, $pid } 'it ends';
@@ -254,14 +285,14 @@ each_profile(sub ($profile) {
 # ---- save --------------------------------------------------------------------------------
 
 each_profile(sub ($profile) {
-    write_conf('# the web tier', 'qps-limit = 5 # old', '', 'conn-limit = 300', '-v', '-v', 'slo = p95:1ms', '-o slab_automove=0,hot_lru_pct=7');
+    write_conf('# the web tier', 'qps-limit = 50 # old', '', 'conn-limit = 300', '-v', '-v', 'slo = p95:1ms', '-o slab_automove=0,hot_lru_pct=7');
     chmod 0640, $file;
     my ($server, $s) = serve($profile, '--config', $file);
     my $before = read_file($file);
     exchange($s, "qos save\r\n", "OK\r\n", 'nothing to save');
     is(read_file($file), $before, 'the file is as it was');
     exchange($s, "$_\r\n", "OK\r\n") for 'qos qps_limit 50k 600', 'qos qps_limit bulk 2k', 'qos dry_run on', 'verbosity 0', 'slabs automove 1';
-    my $saved = "SAVED verbose 2 -> 0\r\nSAVED qps-limit 5 -> 50000,burst=600,bulk=2000\r\nSAVED qps-limit-dry-run off -> on\r\nSAVED slab_automove 0 -> 1\r\nOK\r\n";
+    my $saved = "SAVED verbose 2 -> 0\r\nSAVED qps-limit 50 -> 50000,burst=600,bulk=2000\r\nSAVED qps-limit-dry-run off -> on\r\nSAVED slab_automove 0 -> 1\r\nOK\r\n";
     is(join('', sort split /^/, roundtrip($s, "qos save\r\n")), join('', sort split /^/, $saved), 'what is written');
     my @lines = split /\n/, read_file($file);
     is_deeply([@lines[0 .. 6]], ['# the web tier', '', 'conn-limit = 300', 'slo = p95:1ms', '-o slab_automove=0,hot_lru_pct=7', '', '# saved by qos save'],
@@ -316,12 +347,12 @@ each_profile(sub ($profile) {
 
 # what the file cannot say, as something else says it
 {
-    write_file("$dir/inc.conf", "qps-limit = 5,bulk=6\nno_lru_crawler\n");
+    write_file("$dir/inc.conf", "qps-limit = 50,bulk=60\nno_lru_crawler\n");
     write_conf('include inc.conf');
     my ($server, $s) = serve('native', '--config', $file, '--slo=p95:1ms');
     exchange($s, "$_\r\n", "OK\r\n") for 'qos slo p95:2ms', 'qos qps_limit bulk off', 'lru_crawler enable', 'lru_crawler sleep 55';
     is(join('', sort split /^/, roundtrip($s, "qos save\r\n")),
-        "KEPT qps-limit 5,bulk=6: the command line or an included file says so\r\n"
+        "KEPT qps-limit 50,bulk=60: the command line or an included file says so\r\n"
         . "KEPT slo p95:1000us: the command line or an included file says so\r\nOK\r\n"
         . "SAVED lru_crawler off -> on\r\nSAVED lru_crawler_sleep 100 -> 55\r\n", 'it is said');
 }
@@ -337,20 +368,58 @@ each_profile(sub ($profile) {
     is(read_file($file), "slab_automove_ratio = 0.5\nconn-limit = 300\n\n# saved by qos save\nqps-limit = 70000\n", 'the rest is saved');
 });
 
+# nor is what would make the file one that no server starts with
+{
+    write_conf('max-item-size = 64m', 'memory-limit = 200');
+    my ($server, $s) = serve('native', '--config', $file);
+    exchange($s, "$_\r\n", "OK\r\n") for 'cache_memlimit 80', 'qos qps_limit 70k', 'qos slo p95:2ms';
+    is(join('', sort split /^/, roundtrip($s, "qos save\r\n")),
+        "KEPT memory-limit 200: a start with 80 is refused: Cannot set item size limit higher than 1/2 of memory max. Give -m 128 or more, or a smaller -I\r\n"
+        . "OK\r\nSAVED qps-limit off -> 70000\r\nSAVED slo off -> p95:2000us\r\n", 'a size that items do not go with');
+    is(read_file($file), "max-item-size = 64m\nmemory-limit = 200\n\n# saved by qos save\nqps-limit = 70000\nslo = p95:2000us\n", 'the rest is saved');
+}
+
+# the lines of what is kept are as they were
+{
+    my @lines = ('# of the web tier', 'qps-limit = 80k', 'memory-limit = 128 # of the box', 'slo = p95:1ms');
+    write_conf(@lines);
+    my ($server, $s) = serve('native', '--config', $file, '--qps-limit=50k', '-m', '64');
+    exchange($s, "$_\r\n", "OK\r\n") for 'qos qps_limit 5k', 'cache_memlimit 70';
+    my $kept = "KEPT memory-limit 64: the command line or an included file says so\r\n"
+        . "KEPT qps-limit 50000: the command line or an included file says so\r\n";
+    exchange($s, "qos save\r\n", "${kept}OK\r\n", 'what the command line says');
+    is(read_file($file), join('', map { "$_\n" } @lines), 'nothing is written');
+    exchange($s, "qos slo p95:2ms\r\n", "OK\r\n");
+    is(join('', sort split /^/, roundtrip($s, "qos save\r\n")), "${kept}OK\r\nSAVED slo p95:1000us -> p95:2000us\r\n", 'beside what can be saved');
+    is(read_file($file), join('', map { "$_\n" } @lines[0 .. 2], '', '# saved by qos save', 'slo = p95:2000us'), '... their lines stay');
+}
+
+# a file that is a mount of its own, as one given to a container, cannot be replaced
+SKIP: {
+    my @wrap = ('unshare', '-m', 'sh', '-c', 'mount --bind "$0" "$0" && exec "$@"', $file);
+    write_conf('qps-limit = 50');
+    skip 'no mount namespace here', 1 if $> != 0 || run_program({command => [@wrap, 'true']})->{status} != 0;
+    my ($server, $s) = serve('native', '--config', $file, {wrap => \@wrap});
+    exchange($s, "qos qps_limit 60\r\n", "OK\r\n");
+    exchange($s, "qos save\r\n", "WRONG cannot replace $file: Device or resource busy; where the file is a mount of its own, mount its folder instead\r\n$SORRY",
+        'a mount');
+    is_deeply([glob "$file.*"], [], 'nothing is left beside it');
+}
+
 # a file that is wrong, or a link, is not written to
 {
-    write_conf('qps-limit = 5');
+    write_conf('qps-limit = 50');
     my ($server, $s) = serve('native', '--config', $file);
-    exchange($s, "qos qps_limit 6\r\n", "OK\r\n");
+    exchange($s, "qos qps_limit 60\r\n", "OK\r\n");
     write_conf('qps-limit = x');
     exchange($s, "qos save\r\n", qr/\AWRONG \S+:1: qps-limit: [^\r\n]+\r\n\Q$SORRY\E\z/, 'a mistake in the file');
     is(read_file($file), "qps-limit = x\n", 'stays');
-    write_file("$dir/real.conf", "qps-limit = 7\n");
+    write_file("$dir/real.conf", "qps-limit = 70\n");
     unlink $file;
     symlink "$dir/real.conf", $file or die;
     exchange($s, "qos save\r\n", "WRONG $file is a symbolic link; name the file itself in --config\r\n$SORRY", 'a link');
-    is(read_file("$dir/real.conf"), "qps-limit = 7\n", 'what it points to stays');
-    exchange($s, "qos reload\r\n", "CHANGED qps-limit 6 -> 7\r\nOK\r\n", 'it is read');
+    is(read_file("$dir/real.conf"), "qps-limit = 70\n", 'what it points to stays');
+    exchange($s, "qos reload\r\n", "CHANGED qps-limit 60 -> 70\r\nOK\r\n", 'it is read');
     unlink $file;
 }
 
@@ -358,7 +427,7 @@ each_profile(sub ($profile) {
 
 SKIP: {
     skip 'datagrams have no TLS', 1 if $ENV{MCTEST_TLS};
-    write_conf('qps-limit = 5');
+    write_conf('qps-limit = 50');
     my $server = serve('native', '--config', $file, '-U', '-1', '--control=any');
     my $u = $server->udp;
     for my $word ('reload', 'save') {

@@ -57,7 +57,7 @@ init(struct settings *s)
 
 /* No datagram carries a name, so UDP and authentication exclude each other. */
 static const char *
-check_udp(struct settings *s)
+check_udp(struct settings *s, FILE *err)
 {
     if (s->listen.udp_port == LISTEN_PORT_OFF ||
         (!s->uses_sasl && s->token_file == NULL)) {
@@ -70,16 +70,15 @@ check_udp(struct settings *s)
         return "ERROR: Cannot enable UDP while using binary SASL authentication.";
     }
     fputs("memcached: warning: UDP stays closed, because it has no authentication (-S)\n",
-          stderr);
+          err);
     s->listen.udp_port = LISTEN_PORT_OFF;
     return NULL;
 }
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
     bool is_given = s->is_binding_given;
-    (void)status;
     if (s->uses_sasl && s->password_file == NULL && !HAVE_SASL) {
         return "This server is not built with SASL support.";
     }
@@ -96,13 +95,13 @@ settle(struct settings *s, int *status)
     } else if (s->token_file != NULL) {
         s->serve.binding = BINDING_ASCII;
     }
-    return check_udp(s);
+    return check_udp(s, to->err);
 }
 
 static const char *
-settle_tls(struct settings *s, int *status)
+settle_tls(struct settings *s, struct settling *to)
 {
-    (void)status;
+    (void)to;
     return s->uses_tls && s->listen.port == LISTEN_PORT_OFF
                ? "ERROR: You cannot enable SSL without a TCP port."
                : NULL;

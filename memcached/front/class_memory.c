@@ -114,11 +114,25 @@ read_memory(void *program, void *conf)
     ((struct settings *)conf)->store.shares = store_shares(st->shared->store);
 }
 
+/* What has to be so for shares to mean something; NULL: it is. */
+static const char *
+what_is_missing(const struct settings *s)
+{
+    return s->profile != PROFILE_NATIVE ? "class-memory needs --compat=native"
+           : !s->classes.is_on          ? "class-memory needs --classes=on"
+           : !s->store.can_evict        ? "class-memory needs evictions: leave out -M"
+                                        : NULL;
+}
+
 static bool
 apply_memory(void *program, const void *conf)
 {
     const struct stats *st = program;
-    store_set_shares(st->shared->store, &((const struct settings *)conf)->store.shares);
+    const struct store_shares *shares = &((const struct settings *)conf)->store.shares;
+    if (shares->is_on && what_is_missing(st->settings) != NULL) {
+        return false;
+    }
+    store_set_shares(st->shared->store, shares);
     return true;
 }
 
@@ -138,20 +152,10 @@ static const struct opt options[] = {
 };
 /* clang-format on */
 
-/* What has to be so for shares to mean something; NULL: it is. */
 static const char *
-what_is_missing(const struct settings *s)
+settle(struct settings *s, struct settling *to)
 {
-    return s->profile != PROFILE_NATIVE ? "class-memory needs --compat=native"
-           : !s->classes.is_on          ? "class-memory needs --classes=on"
-           : !s->store.can_evict        ? "class-memory needs evictions: leave out -M"
-                                        : NULL;
-}
-
-static const char *
-settle(struct settings *s, int *status)
-{
-    (void)status;
+    (void)to;
     s->serve.plain_owner = class_owner(s->classes.is_on ? CLASS_WRITE : CLASS_SMALL);
     return s->store.shares.is_on ? what_is_missing(s) : NULL;
 }

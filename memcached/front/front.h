@@ -83,6 +83,12 @@ struct stats_counter {
     .commands = (table), .command_count = sizeof(table) / sizeof(table)[0]
 #define GROUPS(table) .groups = (table), .group_count = sizeof(table) / sizeof(table)[0]
 
+/* What options that go together are told. */
+struct settling {
+    int status; /* exit status of what is wrong: FRONT_USAGE, or what is put here */
+    FILE *err;  /* for warnings */
+};
+
 /* Members that a feature does not need are left out. */
 struct front {
     const struct opt *options;
@@ -97,8 +103,8 @@ struct front {
     /* Defaults that are no row's. Start-up thread, as the next three. */
     void (*init)(struct settings *s);
     /* All options are known: checks, and fills in what follows from others. NULL, or a
-     * sentence, and *status where it is not FRONT_USAGE. */
-    const char *(*settle)(struct settings *s, int *status);
+     * sentence. */
+    const char *(*settle)(struct settings *s, struct settling *to);
     void (*wire)(const struct settings *s, struct net_shared *shared);
     /* The workers have started, and have no connections yet. False: no memory. */
     bool (*start)(struct stats *st);

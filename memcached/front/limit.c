@@ -85,12 +85,28 @@ relimit(struct stats *st)
     return REPLY_OK;
 }
 
+/* A class that no request is of has a limit. */
+static bool
+limits_nothing(const struct settings *s, const struct class_conf *classes)
+{
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (s->limits.by_class[c].rate != 0 &&
+            !class_occurs(classes, (enum req_class)c)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool
 apply_rates(void *program, const void *conf)
 {
     struct stats *st = program;
     const struct settings *s = conf;
     struct limiter *l = &st->shared->core.limiter;
+    if (limits_nothing(s, &st->shared->core.classes)) {
+        return false;
+    }
     limiter_set_total(l, s->limits.total, clock_now());
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         limiter_set_class(l, (enum req_class)c, s->limits.by_class[c], clock_now());
@@ -214,34 +230,29 @@ static const struct opt options[] = {
 
 /* A default burst that is more than a second's worth surprises its user. */
 static void
-tell_burst(const char *option, const char *name, struct limiter_rule rule)
+tell_burst(FILE *err, const char *option, const char *name, struct limiter_rule rule)
 {
     uint64_t burst = limit_default_burst(rule.rate);
     if (rule.rate > 0 && rule.burst == 0 && burst > rule.rate) {
-        fprintf(
-            stderr,
-            "memcached: warning: --%s=%s%llu lets %llu requests through at once after a "
-            "pause; burst=N behind it sets another number\n",
-            option, name, (unsigned long long)rule.rate, (unsigned long long)burst);
+        fprintf(err,
+                "memcached: warning: --%s=%s%llu lets %llu requests through at once "
+                "after a pause; burst=N behind it sets another number\n",
+                option, name, (unsigned long long)rule.rate, (unsigned long long)burst);
     }
 }
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
     char name[32];
-    (void)status;
-    tell_burst("qps-limit", "", s->limits.total);
-    tell_burst("qps-limit-peer", "", s->limits.peer);
+    tell_burst(to->err, "qps-limit", "", s->limits.total);
+    tell_burst(to->err, "qps-limit-peer", "", s->limits.peer);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         snprintf(name, sizeof name, "%s=", class_name((enum req_class)c));
-        tell_burst("qps-limit", name, s->limits.by_class[c]);
-        if (s->limits.by_class[c].rate != 0 &&
-            !class_occurs(&s->classes, (enum req_class)c)) {
-            return "a class's --qps-limit needs --classes=on";
-        }
+        tell_burst(to->err, "qps-limit", name, s->limits.by_class[c]);
     }
-    return NULL;
+    return limits_nothing(s, &s->classes) ? "a class's --qps-limit needs --classes=on"
+                                          : NULL;
 }
 
 static void

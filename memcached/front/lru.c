@@ -165,10 +165,10 @@ init(struct settings *s)
 }
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
     struct store_lru_conf *lru = &s->store.lru;
-    (void)status;
+    (void)to;
     lru->temp_ttl = s->has_temp ? s->temp_ttl : -1;
     if (lru->hot_pct + lru->warm_pct > SEGMENTS_PCT_MOST) {
         return front_say("hot_lru_pct + warm_lru_pct cannot be more than %d%% combined",

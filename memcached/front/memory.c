@@ -386,10 +386,10 @@ settle_slab_sizes(struct settings *s)
 }
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
     struct store_conf *conf = &s->store;
-    const char *wrong = check_item_max(s, status);
+    const char *wrong = check_item_max(s, &to->status);
     wrong = wrong == NULL ? check_chunk_max(s) : wrong;
     wrong = wrong == NULL ? settle_slab_sizes(s) : wrong;
     conf->limit_bytes = (uint64_t)s->memory_mb << 20;

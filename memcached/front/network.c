@@ -199,14 +199,14 @@ couple_ports(const struct settings *s, struct listen_conf *l)
 }
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
     struct listen_conf *l = &s->listen;
     /* What the workers need for themselves is counted as upstream counts it. */
     int64_t own = s->threads * SETTINGS_FILES_PER_WORKER + 1;
     couple_ports(s, l);
     if (s->max_conns <= own) {
-        *status = 1;
+        to->status = 1;
         return front_say("Maxconns setting is too low, use -c to increase: %" PRId64
                          " threads need more than %" PRId64,
                          s->threads, own);
@@ -214,14 +214,14 @@ settle(struct settings *s, int *status)
     if (s->threads > MANY_THREADS) {
         fputs("memcached: warning: a high number of worker threads is not recommended; "
               "more than the CPUs only cost\n",
-              stderr);
+              to->err);
     }
     l->max_conns = (unsigned)(s->max_conns - own);
     l->addresses = s->addresses;
     l->rules =
         (struct hosts_rules){.has_prefixes = rules_of(s->profile)->has_listen_prefixes,
                              .has_tls = s->uses_tls};
-    *status = STATUS_NOT_BOUND;
+    to->status = STATUS_NOT_BOUND;
     return s->addresses != NULL ? blame_addresses(s->addresses, l->rules) : NULL;
 }
 

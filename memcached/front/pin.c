@@ -68,9 +68,9 @@ static const struct opt options[] = {
 /* clang-format on */
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
-    (void)status;
+    (void)to;
     return s->resctrl.schemata != NULL && s->resctrl.group == NULL
                ? "resctrl-schemata are the limits of a group: --resctrl names it"
                : NULL;

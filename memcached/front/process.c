@@ -87,11 +87,10 @@ static const struct opt options[] = {
 
 /* A line of Debian's file, which a service manager overrules: it follows the process itself. */
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
-    (void)status;
     if (s->is_daemon && getenv("NOTIFY_SOCKET") != NULL) {
-        fputs("memcached: warning: -d has no effect under a service manager\n", stderr);
+        fputs("memcached: warning: -d has no effect under a service manager\n", to->err);
         s->is_daemon = false;
     }
     return NULL;

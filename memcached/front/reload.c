@@ -11,12 +11,14 @@
 #include "front/front.h"
 
 #define NOWHERE SIZE_MAX
-#define NAME_BYTES 96
 
 /* Settings that change at run time: as they are, and as the files and the command line say. */
 struct look {
     struct opt_table table;
     struct settings now, next;
+    /* why the file keeps what it says, one for each row; NULL: it need not */
+    const char **kept;
+    char *conflict; /* one of these; NULL: there was none */
 };
 
 /* ---- what differs --------------------------------------------------------------------- */
@@ -46,71 +48,67 @@ name_of(const struct opt *row)
     return row->name != NULL ? row->name : row->word;
 }
 
+/* A line about what no start would be refused for. */
+static bool
+is_warning(const char *line)
+{
+    return strstr(line, ": warning: ") != NULL;
+}
+
 /* Prints each line of the text behind a word, and frees it. */
 static void
-tell_lines(FILE *out, const char *word, char *text)
+tell_lines(FILE *out, char *text)
 {
     char *rest = text, *line;
     while (text != NULL && (line = strsep(&rest, "\n")) != NULL) {
         if (*line != '\0') {
-            fprintf(out, "%s %s\n", word, line);
+            fprintf(out, "%s %s\n", is_warning(line) ? "NOTE" : "WRONG", line);
         }
     }
     free(text);
 }
 
-/* Reads the files, the first being at `path`; NULL: that of --config, whose warnings are told.
- * False with lines. */
+/* Reads the files, the first being at `path`; NULL: that of --config. What is said of them is in
+ * *text, to be freed, NULL: no memory. False: they are wrong. */
 static bool
-parse(struct look *l, const struct settings *started, const char *path, FILE *out)
+parse(struct look *l, const struct settings *started, const char *path, char **text)
 {
-    char *text = NULL;
     size_t len;
-    FILE *err = open_memstream(&text, &len);
+    FILE *err = open_memstream(text, &len);
     if (err == NULL) {
-        fputs("WRONG memcached: out of memory\n", out);
+        *text = NULL;
         return false;
     }
     bool is_good = settings_parse_again(&l->next, started, path, err);
-    if (fclose(err) != 0) {
-        is_good = false;
-    }
-    if (is_good && path != NULL) {
-        free(text);
-    } else {
-        tell_lines(out, is_good ? "NOTE" : "WRONG", text);
-    }
-    return is_good;
+    return fclose(err) == 0 && is_good;
 }
 
-static struct look *
-look(struct stats *st, FILE *out)
+static bool
+look(struct look *l, struct stats *st, FILE *out)
 {
-    struct look *l = calloc(1, sizeof *l);
-    if (l == NULL) {
+    char *text;
+    *l = (struct look){.table = front_options(st->settings->profile),
+                       .now = *st->settings}; /* read into, but for what is a pointer */
+    l->kept = calloc(l->table.count, sizeof l->kept[0]);
+    bool is_good = parse(l, st->settings, NULL, &text) && l->kept != NULL;
+    if (l->kept == NULL || text == NULL) {
         fputs("WRONG memcached: out of memory\n", out);
-        return NULL;
     }
-    l->table = front_options(st->settings->profile);
-    l->now = *st->settings; /* for what is read into it, none of which is a pointer */
-    if (!parse(l, st->settings, NULL, out)) {
-        settings_fini(&l->next);
-        free(l);
-        return NULL;
-    }
-    for (size_t i = 0; i < l->table.count; i++) {
+    tell_lines(out, text);
+    for (size_t i = 0; is_good && i < l->table.count; i++) {
         if (l->table.rows[i].live != NULL) {
             l->table.rows[i].live->read(st, &l->now);
         }
     }
-    return l;
+    return is_good;
 }
 
 static void
 look_away(struct look *l)
 {
     settings_fini(&l->next);
-    free(l);
+    free(l->kept);
+    free(l->conflict);
 }
 
 static bool
@@ -173,13 +171,9 @@ tell_restart(const struct look *l, const struct opt *row, FILE *out)
     }
 }
 
-bool
-reload_file(struct stats *st, FILE *out)
+static void
+change(struct look *l, struct stats *st, FILE *out)
 {
-    struct look *l = look(st, out);
-    if (l == NULL) {
-        return false;
-    }
     for (size_t i = 0; i < l->table.count; i++) {
         const struct opt *row = &l->table.rows[i];
         char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
@@ -195,11 +189,23 @@ reload_file(struct stats *st, FILE *out)
             }
         }
     }
-    look_away(l);
-    return true;
+}
+
+bool
+reload_file(struct stats *st, FILE *out)
+{
+    struct look l;
+    bool is_good = look(&l, st, out);
+    if (is_good) {
+        change(&l, st, out);
+    }
+    look_away(&l);
+    return is_good;
 }
 
 /* ---- save ----------------------------------------------------------------------------- */
+
+static const char others[] = "the command line or an included file says so";
 
 /* -v of the command line: it would be added to what the file says. */
 static bool
@@ -216,11 +222,13 @@ is_added_to(const struct look *l, const struct opt *row)
     return false;
 }
 
+/* Of the first row of a setting. */
 static bool
 is_to_save(const struct look *l, const struct opt *row)
 {
     char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
-    return differs(l, row, now, next) && opt_takes(row, &l->now) && !is_added_to(l, row);
+    return l->kept[row - l->table.rows] == NULL && differs(l, row, now, next) &&
+           opt_takes(row, &l->now);
 }
 
 /* "qps-limit = 50000", "lru_crawler", "no_lru_crawler"; empty where the row's absence says it. */
@@ -304,56 +312,109 @@ rewrite(const struct look *l, FILE *in, const char *path, FILE *out)
     }
 }
 
+/* The new file, which takes the other one's place when it says what is in force. */
+struct draft {
+    const struct stats *st;
+    struct look *l;
+    const char *path; /* of the file that it replaces */
+    char *name;       /* its own */
+    int fd;
+};
+
 /* The whole of it, with rights and owner of the file that it replaces. False with errno. */
 static bool
-write_file(const struct look *l, int fd, const char *path)
+write_draft(const struct draft *d)
 {
     struct stat st;
-    FILE *in = fopen(path, "re");
-    FILE *out = fdopen(dup(fd), "w");
-    bool is_good = in != NULL && out != NULL && fstat(fileno(in), &st) == 0;
+    FILE *in = fopen(d->path, "re");
+    FILE *out = fdopen(dup(d->fd), "w");
+    bool is_good = in != NULL && out != NULL && fstat(fileno(in), &st) == 0 &&
+                   ftruncate(d->fd, 0) == 0 && lseek(d->fd, 0, SEEK_SET) == 0;
     if (is_good) {
-        rewrite(l, in, l->next.config.path, out);
-        is_good = feof(in) && !ferror(out) && fchmod(fd, st.st_mode & 07777) == 0 &&
-                  (fchown(fd, st.st_uid, st.st_gid) == 0 || errno == EPERM);
+        rewrite(d->l, in, d->l->next.config.path, out);
+        is_good = feof(in) && !ferror(out) && fchmod(d->fd, st.st_mode & 07777) == 0 &&
+                  (fchown(d->fd, st.st_uid, st.st_gid) == 0 || errno == EPERM);
     }
     if (in != NULL) {
         fclose(in);
     }
-    is_good = out != NULL && fclose(out) == 0 && is_good;
-    return fsync(fd) == 0 && is_good;
+    return out != NULL && fclose(out) == 0 && is_good;
 }
 
-/* What is in the new file is read again; what it cannot say is told. */
-static bool
-prove(const struct stats *st, struct look *l, const char *path, FILE *out)
+enum draft_state {
+    DRAFT_GOOD,
+    DRAFT_OTHER, /* it does not say all that it was to: that is marked as kept */
+    DRAFT_WRONG, /* no server starts with it: *text says why */
+    DRAFT_FAILED,
+};
+
+static enum draft_state
+read_draft(const struct draft *d, char **text)
 {
-    char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX], old[OPT_TOLD_MAX];
-    struct look *saved = calloc(1, sizeof *saved);
-    if (saved == NULL) {
-        return false;
+    char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
+    struct look saved = {.table = d->l->table, .now = d->l->now};
+    bool is_good = parse(&saved, d->st->settings, d->name, text);
+    enum draft_state state = is_good ? DRAFT_GOOD : DRAFT_WRONG;
+    for (size_t i = 0; is_good && i < saved.table.count; i++) {
+        const struct opt *row = &saved.table.rows[i];
+        if (stands_for_setting(d->l, row) && is_to_save(d->l, row) &&
+            differs(&saved, row, now, next)) {
+            d->l->kept[i] = others;
+            state = DRAFT_OTHER;
+        }
     }
-    saved->table = l->table;
-    saved->now = l->now;
-    bool is_good = parse(saved, st->settings, path, out);
-    for (size_t i = 0; is_good && i < l->table.count; i++) {
+    look_away(&saved);
+    return state;
+}
+
+/* *text: what is said of the file, to be freed. */
+static enum draft_state
+try_draft(const struct draft *d, char **text)
+{
+    enum draft_state state = DRAFT_OTHER;
+    for (*text = NULL; state == DRAFT_OTHER;) {
+        free(*text);
+        *text = NULL;
+        state = write_draft(d) ? read_draft(d, text) : DRAFT_FAILED;
+    }
+    return state;
+}
+
+/* The first line that is no warning, without the name of a file that nobody knows. */
+static char *
+sentence_of(const struct draft *d, char *text)
+{
+    size_t len = strlen(d->name);
+    const char *line;
+    do {
+        line = strsep(&text, "\n");
+    } while (text != NULL && is_warning(line));
+    return strdup(strncmp(line, d->name, len) == 0 && line[len] == ':'
+                      ? line + len + strspn(line + len, ": ")
+                      : line);
+}
+
+/* What a command takes may not go with an option that only a start changes: the setting without
+ * which the file is good is left out. */
+static enum draft_state
+leave_one_out(const struct draft *d, char *text)
+{
+    struct look *l = d->l;
+    l->conflict = text != NULL ? sentence_of(d, text) : NULL;
+    for (size_t i = 0; l->conflict != NULL && i < l->table.count; i++) {
         const struct opt *row = &l->table.rows[i];
-        if (!stands_for_setting(l, row)) {
-            continue;
-        }
-        opt_tell(row, &l->next, old);
-        if (differs(saved, row, now, next)) {
-            bool can_say = opt_takes(row, &l->now);
-            fprintf(out, "KEPT %s %s: %s%s\n", name_of(row), next,
-                    can_say ? "the command line or an included file says so"
-                            : "the option does not take ",
-                    can_say ? "" : now);
-        } else if (strcmp(old, now) != 0) {
-            fprintf(out, "SAVED %s %s -> %s\n", name_of(row), old, now);
+        if (stands_for_setting(l, row) && is_to_save(l, row)) {
+            char *ignored;
+            l->kept[i] = l->conflict;
+            enum draft_state state = try_draft(d, &ignored);
+            free(ignored);
+            if (state != DRAFT_WRONG) {
+                return state;
+            }
+            l->kept[i] = NULL;
         }
     }
-    look_away(saved);
-    return is_good;
+    return DRAFT_WRONG;
 }
 
 static const char *
@@ -364,49 +425,96 @@ remedy(int error)
         return "; the user of the server (-u) needs the right to write in its folder";
     case EROFS:
         return "; in a unit of systemd ReadWritePaths= names the folders to write in";
+    case EBUSY:
+        return "; where the file is a mount of its own, mount its folder instead";
     default:
         return "";
     }
+}
+
+static bool
+fail_to(const char *what, const struct draft *d, FILE *out)
+{
+    int error = errno;
+    fprintf(out, "WRONG cannot %s %s: %s%s\n", what, d->path, strerror(error),
+            remedy(error));
+    return false;
+}
+
+/* False: out has a line. */
+static bool
+settle_draft(const struct draft *d, FILE *out)
+{
+    char *text;
+    enum draft_state state = try_draft(d, &text);
+    state = state == DRAFT_WRONG ? leave_one_out(d, text) : state;
+    if (state == DRAFT_FAILED) {
+        fail_to("write", d, out);
+    } else if (state == DRAFT_WRONG) {
+        fprintf(out, "WRONG what is in force cannot be the options of a start: %s\n",
+                d->l->conflict != NULL ? d->l->conflict : "out of memory");
+    }
+    free(text);
+    return state == DRAFT_GOOD;
+}
+
+static bool
+has_to_save(const struct look *l)
+{
+    for (size_t i = 0; i < l->table.count; i++) {
+        if (stands_for_setting(l, &l->table.rows[i]) &&
+            is_to_save(l, &l->table.rows[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* False: out has a line, and the file is as it was. */
 static bool
 replace(const struct stats *st, struct look *l, const char *path, FILE *out)
 {
-    char *temporary = NULL;
-    int fd = asprintf(&temporary, "%s.XXXXXX", path) >= 0 ? mkostemp(temporary, O_CLOEXEC)
-                                                          : -1;
-    bool is_good = fd >= 0 && write_file(l, fd, path);
-    if (!is_good) {
-        int error = errno;
-        fprintf(out, "WRONG cannot write %s: %s%s\n", path, strerror(error),
-                remedy(error));
+    struct draft d = {st, l, path, NULL, -1};
+    bool is_good = asprintf(&d.name, "%s.XXXXXX", path) >= 0 &&
+                   (d.fd = mkostemp(d.name, O_CLOEXEC)) >= 0;
+    is_good = is_good ? settle_draft(&d, out) : fail_to("write", &d, out);
+    bool is_new = is_good && has_to_save(l);
+    if (is_new) {
+        is_good = fsync(d.fd) == 0
+                      ? rename(d.name, path) == 0 || fail_to("replace", &d, out)
+                      : fail_to("write", &d, out);
     }
-    is_good = is_good && prove(st, l, temporary, out);
-    if (is_good && rename(temporary, path) != 0) {
-        fprintf(out, "WRONG cannot replace %s: %s\n", path, strerror(errno));
-        is_good = false;
-    }
-    if (fd >= 0) {
-        close(fd);
-        if (!is_good) {
-            unlink(temporary);
+    if (d.fd >= 0) {
+        close(d.fd);
+        if (!is_new || !is_good) {
+            unlink(d.name);
         }
     }
-    free(temporary);
+    free(d.name);
     return is_good;
 }
 
-static bool
-differs_at_all(const struct look *l)
+static void
+tell_saved(const struct look *l, FILE *out)
 {
     char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
     for (size_t i = 0; i < l->table.count; i++) {
-        if (l->table.rows[i].live != NULL && differs(l, &l->table.rows[i], now, next)) {
-            return true;
+        const struct opt *row = &l->table.rows[i];
+        if (!stands_for_setting(l, row) || !differs(l, row, now, next)) {
+            continue;
+        }
+        if (is_to_save(l, row)) {
+            fprintf(out, "SAVED %s %s -> %s\n", name_of(row), next, now);
+        } else if (!opt_takes(row, &l->now)) {
+            fprintf(out, "KEPT %s %s: the option does not take %s\n", name_of(row), next,
+                    now);
+        } else if (l->kept[i] == l->conflict) {
+            fprintf(out, "KEPT %s %s: a start with %s is refused: %s\n", name_of(row),
+                    next, now, l->conflict);
+        } else {
+            fprintf(out, "KEPT %s %s: %s\n", name_of(row), next, l->kept[i]);
         }
     }
-    return false;
 }
 
 bool
@@ -414,17 +522,22 @@ reload_save(struct stats *st, FILE *out)
 {
     const char *path = st->settings->config.path;
     struct stat link;
-    struct look *l = look(st, out);
-    if (l == NULL) {
-        return false;
+    struct look l;
+    bool is_good = look(&l, st, out);
+    for (size_t i = 0; is_good && i < l.table.count; i++) {
+        l.kept[i] = is_added_to(&l, &l.table.rows[i]) ? others : NULL;
     }
-    bool is_good = true;
-    if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode)) {
+    if (is_good && lstat(path, &link) == 0 && S_ISLNK(link.st_mode)) {
         fprintf(out, "WRONG %s is a symbolic link; name the file itself in --config\n",
                 path);
         is_good = false;
     }
-    is_good = is_good && (!differs_at_all(l) || replace(st, l, path, out));
-    look_away(l);
+    if (is_good && has_to_save(&l)) {
+        is_good = replace(st, &l, path, out);
+    }
+    if (is_good) {
+        tell_saved(&l, out);
+    }
+    look_away(&l);
     return is_good;
 }

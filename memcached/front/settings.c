@@ -55,12 +55,12 @@ settle(struct settings *s, FILE *err, int *exit_status)
 {
     const char *wrong = NULL;
     for (unsigned i = 0; wrong == NULL && front_at(i) != NULL; i++) {
-        int status = FRONT_USAGE;
+        struct settling to = {FRONT_USAGE, err};
         if (front_at(i)->settle != NULL &&
-            (wrong = front_at(i)->settle(s, &status)) != NULL) {
+            (wrong = front_at(i)->settle(s, &to)) != NULL) {
             fprintf(err, "%s: %s\n",
                     s->config.path != NULL ? s->config.path : "memcached", wrong);
-            *exit_status = s->config.path != NULL ? CONFIG_STATUS : status;
+            *exit_status = s->config.path != NULL ? CONFIG_STATUS : to.status;
         }
     }
     return wrong == NULL;
@@ -101,15 +101,33 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
            parse(s, find_profile(&s->config), stderr, exit_status);
 }
 
-/* The profile cannot change, nor do the defaults that follow from it. */
-bool
-settings_parse_again(struct settings *s, const struct settings *old, const char *path,
-                     FILE *err)
+static bool
+parse_as(struct settings *s, const struct settings *old, enum profile profile,
+         const char *path, FILE *err)
 {
     int ignored;
     const struct config *c = &old->config;
     return open_config(s, c->argc, c->argv, path != NULL ? path : c->path, err) &&
-           parse(s, old->profile, err, &ignored);
+           parse(s, profile, err, &ignored);
+}
+
+/* The profile cannot change, nor do the defaults that follow from it; but the next start has to be
+ * possible. */
+bool
+settings_parse_again(struct settings *s, const struct settings *old, const char *path,
+                     FILE *err)
+{
+    if (!parse_as(s, old, old->profile, path, err)) {
+        return false;
+    }
+    enum profile profile = find_profile(&s->config);
+    struct settings of_start;
+    bool is_good = true;
+    if (profile != old->profile) {
+        is_good = parse_as(&of_start, old, profile, path, err);
+        settings_fini(&of_start);
+    }
+    return is_good;
 }
 
 void

@@ -25,10 +25,25 @@ read_targets(void *program, void *conf)
     }
 }
 
+/* A class that no request is of has a target. */
+static bool
+bounds_nothing(const struct settings *s, const struct class_conf *classes)
+{
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (s->slo[c].ns > 0 && !class_occurs(classes, (enum req_class)c)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool
 apply_targets(void *program, const void *conf)
 {
     struct stats *st = program;
+    if (bounds_nothing(conf, &st->shared->core.classes)) {
+        return false;
+    }
     for (unsigned i = 0; i < SLO_RULES; i++) {
         slo_set(&st->shared->core.slo, i, ((const struct settings *)conf)->slo[i]);
     }
@@ -65,15 +80,10 @@ static const struct opt options[] = {
 };
 
 static const char *
-settle(struct settings *s, int *status)
+settle(struct settings *s, struct settling *to)
 {
-    (void)status;
-    for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        if (s->slo[c].ns > 0 && !class_occurs(&s->classes, (enum req_class)c)) {
-            return "a class's --slo needs --classes=on";
-        }
-    }
-    return NULL;
+    (void)to;
+    return bounds_nothing(s, &s->classes) ? "a class's --slo needs --classes=on" : NULL;
 }
 
 static void
