@@ -113,7 +113,8 @@ LOADS = {
     "trickled gets": abused("trickle"),
     "batch job on one worker's CPU": upset("batch job on one worker's CPU"),
     "3 workers on 2 CPUs": upset("3 workers on 2 CPUs"),
-    "square wave, --sched=slice:100us": wave(28000),
+    "square wave, --sched=slice:100us, at 10 % of the peak": wave(7000),
+    "square wave, --sched=slice:100us, at 20 % of the peak": wave(14000),
 }
 
 
@@ -190,7 +191,8 @@ MECHANISMS = {
             ("qos/crowd.c", "    } else if (!w->is_crowded && w->windows >= CROWD_WINDOWS) {",
              "    } else if (!w->is_crowded && w->windows == UINT32_MAX) {")]),
     "a real-time thread makes the kernel choose again": Mechanism(
-        217, ["square wave, --sched=slice:100us"], [
+        217, ["square wave, --sched=slice:100us, at 10 % of the peak",
+              "square wave, --sched=slice:100us, at 20 % of the peak"], [
             ("place/scheduling.c",
              "            nudge_suspects(&n->policy, waited(n), clock_now())) {",
              "            nudge_suspects(&n->policy, 0, clock_now())) {")]),
