@@ -36,6 +36,13 @@ each_profile(sub ($profile) {
     has($l, 'another class, all of them', latency_write_loop_count => ['>=', 9],
         latency_all_loop_count => ['>=', $l->{latency_write_loop_count} + $l->{latency_small_loop_count}]);
 
+    # of those that are read together the first one tells
+    my $writes = $l->{latency_write_loop_count};
+    ask($s, "get none\r\nset x 0 0 1\r\n1\r\n", "END\r\nSTORED\r\n") for 1 .. 640;
+    my $small = $l->{latency_small_loop_count};
+    $l = mem_stats($s, 'latency');
+    has($l, 'a get before a set', latency_write_loop_count => $writes, latency_small_loop_count => ['>=', $small + 9]);
+
     # requests without a reply, in pieces, and of clients that leave are not followed to the end
     my $before = $l->{latency_all_write_count};
     put($s, "set x 0 0 1 noreply\r\n1\r\n") for 1 .. 200;
@@ -47,6 +54,19 @@ each_profile(sub ($profile) {
     }
     ask($s, "get x\r\n", "VALUE x 0 1\r\n1\r\nEND\r\n") for 1 .. 128;
     cmp_ok(mem_stats($s, 'latency')->{latency_all_write_count}, '>', $before, 'and it goes on after them');
+    $server->stop;
+
+    # what waits for tokens for long makes room for others
+    $server = serve($profile, '-t', '1', '--qps-limit=1000000,bulk=1');
+    $s = $server->connect;
+    my @waiting = map { $server->connect } 1 .. 70;
+    my $keys = join ' ', map { "k$_" } 1 .. 200;
+    put($_, "get $keys\r\n") for @waiting;
+    my $small_before = mem_stats($s, 'latency')->{latency_small_loop_count};
+    soon {
+        ask($s, "get x\r\n", "END\r\n") for 1 .. 64;
+        mem_stats($s, 'latency')->{latency_small_loop_count} >= $small_before + 3
+    } 'small requests are followed beside those that wait';
     $server->stop;
 
     # datagrams

@@ -48,13 +48,22 @@ latency_fini(struct latency *l)
     }
 }
 
+bool
+latency_has_room(struct latency *l, nsec_t now)
+{
+    if (l->followed != NULL && l->is_read && now > l->read_at + LATENCY_PATIENCE_NS) {
+        latency_end(l, now, now);
+    }
+    return l->followed == NULL;
+}
+
 void
 latency_begin(struct latency *l, const void *followed, nsec_t ready_at)
 {
     l->followed = followed;
     l->ready_at = ready_at;
-    l->is_read = false;
-    l->is_refused = false;
+    l->class = CLASS_NONE;
+    l->is_read = l->is_over = l->is_refused = false;
 }
 
 void
@@ -73,13 +82,14 @@ latency_read(struct latency *l, struct sojourn_times *times, nsec_t now)
 }
 
 void
-latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now)
+latency_end(struct latency *l, nsec_t begin, nsec_t now)
 {
-    struct hist *const *stages = l->is_refused ? l->refused[class] : l->stages[class];
     l->followed = NULL;
-    if (!l->is_read) {
+    if (!l->is_read || l->class == CLASS_NONE) {
         return;
     }
+    struct hist *const *stages =
+        l->is_refused ? l->refused[l->class] : l->stages[l->class];
     if (l->sojourn.has_kernel) {
         hist_record(stages[LATENCY_KERNEL], l->sojourn.kernel);
     }

@@ -97,6 +97,9 @@ account(struct pump *p, struct turn *turn, enum session_ran ran, size_t bytes)
         p->history.class = (uint8_t) class;
     }
     turn->has_guest |= class_is_inline(class);
+    if (is_done || bytes > 0) {
+        latency_note(&k->latency, p, class, is_done);
+    }
     if (is_done) {
         history_note(&p->history, turn->is_alone ? CLASS_SMALL : class);
     }
@@ -186,7 +189,7 @@ refuse(struct pump *p, struct turn *turn, enum req_class class)
     PROBE(qos__shed, k->env.client_fd, class);
     turn->has_run = true;
     turn->has_guest |= class_is_inline(class);
-    latency_refuse(&k->latency, p);
+    latency_refuse(&k->latency, p, class);
     enum session_ran ran = session_refuse(&p->session, &k->env, &p->in, &p->out,
                                           admission_refuses_as_miss(k));
     enum pump_end end = end_run(p, turn, ran);
@@ -209,6 +212,7 @@ ask(struct pump *p, struct turn *turn, enum req_class class)
         return PUMP_ON;
     case VERDICT_WAIT:
         PROBE(limiter__wait, p->core->env.client_fd, class);
+        latency_note(&p->core->latency, p, class, false);
         if (unlikely(p->core->tenants.is_on)) {
             tenants_name(p->core, &p->work, &p->work.ticket.wait.node);
         }

@@ -271,14 +271,14 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     struct iovec iov[OUT_RUNS_MAX];
     unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, most);
     struct latency *l = &c->worker->core.latency;
-    nsec_t begin = unlikely(l->followed == &c->pump) ? clock_now() : 0;
+    nsec_t begin = latency_is_answered(l, &c->pump) ? clock_now() : 0;
     if (unlikely(c->worker->core.env.looks_closer)) {
         tell_replies(c, most);
     }
     enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, sent)
                                           : send_plain(c, iov, runs, sent);
     if (unlikely(begin != 0)) {
-        latency_end(l, (enum req_class)c->pump.history.class, begin, clock_now());
+        latency_end(l, begin, clock_now());
     }
     /* TLS may have sent some of it before it failed; then there is no output any more. */
     if (*sent > 0 && likely(c->closing == CLOSE_NONE)) {

@@ -134,7 +134,7 @@ follow(const struct conn *c, const struct turn *turn, enum session_next next)
     struct latency *l = &c->pump.core->latency;
     bool is_first = turn->reads == 1 && !turn->has_run && next == SESSION_MORE;
     bool can_send = c->tls == NULL || tls_is_agreed(c->tls->session);
-    if (is_first && can_send && l->followed == NULL) {
+    if (is_first && can_send && latency_has_room(l, c->pump.core->now)) {
         latency_begin(l, &c->pump, turn->ready_at);
     }
 }

@@ -216,10 +216,8 @@ begin_reply(struct flow *f)
     f->frame.sequence = 0;
     f->frame.total = udp_frame_total(bytes);
     f->is_replying = true;
-    if (unlikely(f->outbox->worker->core.latency.followed == &f->pump)) {
-        f->outbox->has_followed = true;
-        f->outbox->followed_class = (enum req_class)f->pump.history.class;
-    }
+    f->outbox->has_followed |=
+        latency_is_answered(&f->outbox->worker->core.latency, &f->pump);
     if (f->is_guarded) {
         uint64_t sent = bytes + (uint64_t)f->frame.total * UDP_FRAME_HEADER_BYTES;
         uint64_t free = sent < f->credit ? sent : f->credit;

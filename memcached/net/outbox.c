@@ -68,7 +68,7 @@ outbox_flush(struct outbox *o)
     bool is_sent = send_all(o);
     if (unlikely(o->has_followed)) {
         o->has_followed = false;
-        latency_end(&o->worker->core.latency, o->followed_class, begin, clock_now());
+        latency_end(&o->worker->core.latency, begin, clock_now());
     }
     return is_sent;
 }

@@ -24,9 +24,8 @@ struct outbox {
     /* The socket was held up until then, for room or a token: what came before is not late by
      * that. 0: never. */
     nsec_t held_until;
-    bool has_followed; /* the reply to the request that `latency` follows is in here, */
-    enum req_class followed_class; /* which was of this class */
-    size_t collected; /* bytes of replies that are not in here yet, of all flows */
+    bool has_followed; /* the reply to the request that `latency` follows is in here */
+    size_t collected;  /* bytes of replies that are not in here yet, of all flows */
     unsigned count, sent;
     struct mmsghdr msgs[OUTBOX_REPLIES];
     struct iovec iov[OUTBOX_REPLIES];

@@ -147,7 +147,7 @@ follow(struct udp *u, const struct turn *turn)
         return false;
     }
     worker_check_rx(w, u->source.fd);
-    if (w->core.latency.followed != NULL) {
+    if (!latency_has_room(&w->core.latency, w->core.now)) {
         return false;
     }
     latency_begin(&w->core.latency, &u->front->pump, turn->ready_at);
