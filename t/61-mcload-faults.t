@@ -264,6 +264,8 @@ for my $case (
     ['an error', sub { $_[0] =~ /^set/ ? '' : "SERVER_ERROR out of memory storing object\r\n" },
         qr/SERVER_ERROR/],
     ['NOT_STORED', sub { $_[0] =~ /^set/ ? '' : "NOT_STORED\r\n" }, qr/NOT_STORED/],
+    ['a line that is no reply', sub { "too many clients\r\n" }, qr/answered too many clients instead of STORED$/],
+    ['bytes that are none', sub { "\1\2\3\r\n" }, qr/answered something that is no reply instead of STORED$/],
     ['an HTTP server', sub { "HTTP/1.1 400 Bad Request\r\n" }, qr/speaks another protocol: try --protocol=http$/],
     ['a Redis', sub { "-ERR unknown command\r\n" }, qr/speaks another protocol: try --protocol=redis$/],
     ['a disconnect', sub { $_[2] > 50 ? undef : $_[0] =~ /^set/ ? '' : "STORED\r\n" }, qr/closed the connection while records were stored \(\d+ so far, by a thread\): see its log$/],

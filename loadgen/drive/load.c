@@ -197,10 +197,9 @@ refused(struct load *l, const struct lconn *c, const struct reply_done *done,
                  c->target->name, spoken);
         return l->err;
     }
-    char line[REPLY_QUOTE] = "something that is no reply";
-    if (is_reply) {
-        reply_quote(line, sizeof line, done, reply);
-    }
+    char line[REPLY_QUOTE];
+    reply_quote(line, sizeof line, reply, reply_len,
+                is_reply ? client_kind_name(done->kind) : "something that is no reply");
     snprintf(l->err, l->err_len, "loading: %s answered %s instead of STORED",
              c->target->name, line);
     return l->err;

@@ -107,21 +107,22 @@ is_each_kept(const struct receiver *r, const struct lconn *c)
 
 static __attribute__((noinline)) void
 count_bad(const struct receiver *r, const struct lconn *c, const struct reply_done *done,
-          const char *reply, nsec_t now)
+          const char *reply, size_t len, nsec_t now)
 {
     struct drive_refusal *first = r->d->conf.refusal;
     drive_error(r->d, error_of(done), 1, now);
     if (first != NULL && done->outcome != REPLY_WRONG && done->outcome != REPLY_GARBLED &&
         !atomic_exchange_explicit(&first->is_taken, true, memory_order_relaxed)) {
         first->server = c->target->name;
-        reply_quote(first->reply, sizeof first->reply, done, reply);
+        reply_quote(first->reply, sizeof first->reply, reply, len,
+                    client_kind_name(done->kind));
     }
 }
 
-/* All but counting good ones. `reply`: where it begins in what came. */
+/* All but counting good ones. reply[0..len): what came, from its beginning on. */
 static inline void
 take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
-            const char *reply, nsec_t now)
+            const char *reply, size_t len, nsec_t now)
 {
     struct drive *d = r->d;
     if (unlikely(done->op.issued == 0) && done->op.verb != CODEC_AUTH) {
@@ -132,7 +133,7 @@ take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
     }
     if (unlikely(done->outcome != REPLY_GOOD)) {
         sender_answered(r->sender, done->op.verb != CODEC_AUTH ? 1 : 0, now);
-        count_bad(r, c, done, reply, now);
+        count_bad(r, c, done, reply, len, now);
     } else if (unlikely(c->stamps != NULL || d->samples->all != NULL)) {
         keep(d, c, done, now);
     }
@@ -156,7 +157,7 @@ take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes 
             end = RECEIVER_DESYNC;
             break;
         }
-        take_answer(r, c, done, in->p + taken, now);
+        take_answer(r, c, done, in->p + taken, in->len - taken, now);
         if (unlikely(done->is_last)) {
             end = RECEIVER_CLOSED;
         }

@@ -300,15 +300,14 @@ reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t l
 }
 
 void
-reply_quote(char *dst, size_t len, const struct reply_done *done, const char *buf)
+reply_quote(char *dst, size_t size, const char *buf, size_t len, const char *otherwise)
 {
     size_t n = 0;
-    while (n < done->taken && isprint((unsigned char)buf[n])) {
+    while (n < len && isprint((unsigned char)buf[n])) {
         n++;
     }
-    bool is_line = n > 0 && n < done->taken && (buf[n] == '\r' || buf[n] == '\n');
-    snprintf(dst, len, "%.*s", is_line ? (int)n : INT_MAX,
-             is_line ? buf : client_kind_name(done->kind));
+    bool is_line = n > 0 && n < len && (buf[n] == '\r' || buf[n] == '\n');
+    snprintf(dst, size, "%.*s", is_line ? (int)n : INT_MAX, is_line ? buf : otherwise);
 }
 
 bool

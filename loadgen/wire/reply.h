@@ -75,10 +75,11 @@ reply_reset(struct reply *r)
 void reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
                 struct reply_done *done);
 
-/* What came, for a person to read: the line that `buf` begins with when it is text, else the kind
- * of the reply. */
+/* What came, for a person to read: the line that buf[0..len) begins with when it is text, else these
+ * words. */
 #define REPLY_QUOTE 160 /* bytes that are enough */
-void reply_quote(char *dst, size_t len, const struct reply_done *done, const char *buf);
+void reply_quote(char *dst, size_t size, const char *buf, size_t len,
+                 const char *otherwise);
 
 /* Whether what reply_read found was nothing but the value that a plain get asked for, so that others
  * may be found as quickly. */

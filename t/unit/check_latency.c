@@ -33,8 +33,7 @@ follow(const void *followed)
     latency_read(&l, &times, READ_AT);
 }
 
-static uint64_t
-served(enum req_class class)
+static uint64_t served(enum req_class class)
 {
     return hist_count(l.stages[class][LATENCY_EXECUTE]);
 }
@@ -83,7 +82,8 @@ TEST(one_that_waits_makes_room)
     expect(!latency_has_room(&l, READ_AT + LATENCY_PATIENCE_NS));
     expect(latency_has_room(&l, READ_AT + LATENCY_PATIENCE_NS + 1));
     ck_assert_uint_eq(served(CLASS_BULK), 1);
-    ck_assert_uint_ge(hist_max(l.stages[CLASS_BULK][LATENCY_EXECUTE]), LATENCY_PATIENCE_NS);
+    ck_assert_uint_ge(hist_max(l.stages[CLASS_BULK][LATENCY_EXECUTE]),
+                      LATENCY_PATIENCE_NS);
     follow(&other); /* what becomes of the first one is not told any more */
     latency_refuse(&l, &one, CLASS_BULK);
     expect(!latency_is_answered(&l, &one));
