@@ -254,7 +254,7 @@ judge(struct result *r, const struct check_limits *l)
         bool applies;
         double value;
     } rows[] = {
-        {CHECK_ANSWERS, own, r->is_open ? good : (double)counters_done(t)},
+        {CHECK_ANSWERS, own, r->is_open && good > 0 ? good : (double)counters_done(t)},
         {CHECK_CPU, own, busiest(r)},
         {CHECK_RATE, paced, result_ratio(good, offered)},
         {CHECK_ADHERENCE, paced,
