@@ -121,7 +121,7 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
     times.read_mono = clock_now();
     enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
     times.ready_mono = turn->ready_at;
-    bool was_held = *got > 0 && tls_was_held(c->tls->session);
+    bool was_held = *got > 0 && c->tls->session->was_held;
     if (was_held) {
         times.rx_wall = 0;
     }

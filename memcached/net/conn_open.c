@@ -84,15 +84,12 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->message.kind = MESSAGE_MOVED;
     c->is_tcp = is_tcp;
     c->entry.addr = memcpy(c->addr, addr, addr_bytes);
-    if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
-        !registry_add(&w->shared->registry, &c->entry)) {
-        conn_tls_end(c);
-        free(c);
-        refuse(w, handoff->fd);
-        return;
-    }
-    if (!conn_watch(c)) {
-        registry_remove(&w->shared->registry, &c->entry);
+    bool is_known = (handoff->tls == TLS_OFF || conn_tls_begin(c, handoff->tls)) &&
+                    registry_add(&w->shared->registry, &c->entry);
+    if (!is_known || !conn_watch(c)) {
+        if (is_known) {
+            registry_remove(&w->shared->registry, &c->entry);
+        }
         conn_tls_end(c);
         free(c);
         refuse(w, handoff->fd);
