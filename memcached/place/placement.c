@@ -78,9 +78,9 @@ plan_threads(struct placement *p)
                 strerror(errno));
         return false;
     }
-    if (pinner_why(&p->pinner)[0] != '\0') {
+    if (p->pinner.why[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: workers are not pinned: %s",
-                  pinner_why(&p->pinner));
+                  p->pinner.why);
     } else if (p->pinner.plan.is_oversubscribed) {
         log_write(LOG_WARNING,
                   "memcached: warning: %u workers are more than the CPUs to pin them to; "
@@ -209,7 +209,7 @@ placement_print(const struct placement_conf *conf)
     looks.sched = (struct prio_spec){.policy = PRIO_LEAVE};
     looks.resctrl = (struct resctrl_conf){.group = NULL};
     placement_init(&p, &looks);
-    bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
+    bool has_plan = plan_threads(&p) && p.pinner.why[0] == '\0';
     unsigned quota = cgroup_quota_milli("", CGROUP_SELF, NULL);
     if (has_plan) {
         pin_describe(&p.pinner.plan, stdout);
