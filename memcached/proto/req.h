@@ -118,6 +118,9 @@ struct parse {
 
 /* Cuts the next word off *rest. False at the end. */
 bool req_next_word(struct slice *rest, struct slice *word);
+/* Puts the words of the text behind those in req->word, the first ones, and counts all. Returns the
+ * last. */
+struct slice req_cut_words(struct slice text, struct req *req);
 /* The next key of a RETRIEVE; req->keys must be above 0 and is counted down. */
 struct slice req_next_key(struct req *req);
 bool req_word_is(struct slice word, const char *text);
