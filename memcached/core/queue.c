@@ -16,8 +16,7 @@ void
 queue_init(struct queue *q, const struct core_shared *shared)
 {
     *q = (struct queue){.inline_turns = 0};
-    sched_init(&q->sched);
-    sched_set(&q->sched, &shared->class_shares, shared->class_max_wait);
+    sched_init(&q->sched, &shared->class_shares, shared->class_max_wait);
     pace_init(&q->pace);
     q->inline_ns =
         shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_TURN_MAX_NS) : UINT64_MAX;
