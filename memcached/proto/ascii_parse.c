@@ -65,6 +65,13 @@ req_word_is(struct slice word, const char *text)
 
 /* ---- results -------------------------------------------------------------------------- */
 
+bool
+req_begins(struct slice text, const char *with)
+{
+    size_t len = strlen(with);
+    return text.len >= len && memcmp(text.p, with, len) == 0;
+}
+
 static struct parse
 done(size_t consumed)
 {
