@@ -230,10 +230,7 @@ describe(const struct listener *from, int fd, const struct sockaddr *addr, sockl
     if (handoff != NULL) {
         *handoff = (struct handoff){
             .fd = fd,
-            .listen_addr = from->entry.addr,
-            .binding = from->binding,
-            .tls = from->tls,
-            .declared = from->marks.declared,
+            .from = from,
             .peer = addr_peer(addr, len, from->acceptor->listen->shared->peer_seed),
         };
         handoff->may_control = may_control(from, &handoff->peer);

@@ -9,6 +9,7 @@
 #include "base/probe.h"
 #include "net/conn_tls.h"
 #include "net/conn_turn.h"
+#include "net/listen.h"
 #include "net/watchers.h"
 #include "net/worker.h"
 
@@ -59,6 +60,7 @@ void
 conn_create(struct worker *w, const struct handoff *handoff)
 {
     char addr[REGISTRY_ADDR_MAX];
+    const struct listener *from = handoff->from;
     bool is_tcp = addr_describe(&handoff->peer, handoff->fd, addr, sizeof addr);
     size_t addr_bytes = strlen(addr) + 1;
     struct conn *c = calloc(1, sizeof *c + addr_bytes);
@@ -69,22 +71,22 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->worker = w;
     c->source = (struct poll_source){.fd = handoff->fd, .on_ready = conn_on_ready};
     c->entry.fd = c->source.fd;
-    c->entry.listen_addr = handoff->listen_addr;
+    c->entry.listen_addr = from->entry.addr;
     atomic_init(&c->entry.state, REGISTRY_READ);
     atomic_init(&c->entry.last_cmd, w->core.env.now);
     pump_init(&c->pump, &w->core, &conn_work, handoff->peer.key);
-    c->pump.way = handoff->tls != TLS_OFF ? PACE_TLS : PACE_PLAIN;
+    c->pump.way = from->tls != TLS_OFF ? PACE_TLS : PACE_PLAIN;
     c->pump.answers_together = true;
-    c->pump.session.binding = handoff->binding;
+    c->pump.session.binding = from->binding;
     c->pump.session.declared =
-        net_shared_declared(w->shared, &handoff->peer, handoff->declared);
+        net_shared_declared(w->shared, &handoff->peer, from->marks.declared);
     c->pump.session.may_control = handoff->may_control;
     c->pump.session.is_local = handoff->is_local;
     c->rate.since = w->core.now;
     c->message.kind = MESSAGE_MOVED;
     c->is_tcp = is_tcp;
     c->entry.addr = memcpy(c->addr, addr, addr_bytes);
-    bool is_known = (handoff->tls == TLS_OFF || conn_tls_begin(c, handoff->tls)) &&
+    bool is_known = (from->tls == TLS_OFF || conn_tls_begin(c, from->tls)) &&
                     registry_add(&w->shared->registry, &c->entry);
     if (!is_known || !conn_watch(c)) {
         if (is_known) {

@@ -439,9 +439,7 @@ static void
 describe_peer(const struct work *work, char *to, size_t size)
 {
     const struct conn *c = (const struct conn *)(const void *)work;
-    size_t len;
-    const char *host = addr_host(c->entry.addr, &len);
-    snprintf(to, size, "%.*s", (int)len, host);
+    addr_put_host(c->entry.addr, to, size);
 }
 
 const struct work_type conn_work = {

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/owner_of.h"
@@ -344,15 +343,13 @@ describe_peer(const struct work *work, char *to, size_t size)
 {
     const struct flow *f = (const struct flow *)(const void *)work;
     char address[NI_MAXHOST];
-    size_t len;
     if (f->from == NULL) {
         snprintf(to, size, "-");
         return;
     }
     addr_format("udp", (const struct sockaddr *)f->from, f->from_len, address,
                 sizeof address);
-    const char *host = addr_host(address, &len);
-    snprintf(to, size, "%.*s", (int)len, host);
+    addr_put_host(address, to, size);
 }
 
 static void

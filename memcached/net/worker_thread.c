@@ -4,7 +4,6 @@
 #include "net/worker_thread.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include "base/await.h"
