@@ -91,29 +91,6 @@ plan_threads(struct placement *p)
     return true;
 }
 
-static void
-lift_autogroup(const struct prio_spec *sched)
-{
-    int error = prio_lift_autogroup(sched);
-    if (error != 0) {
-        log_write(LOG_WARNING,
-                  "memcached: warning: the nice value counts within the session only: "
-                  "/proc/self/autogroup: %s",
-                  strerror(error));
-    }
-}
-
-static void
-warn_about_batch(const struct prio_spec *sched)
-{
-    if (sched->policy == PRIO_BATCH) {
-        log_write(
-            LOG_WARNING,
-            "memcached: warning: --sched=batch: workers preempt nothing when a "
-            "request arrives; it waits until what runs on the CPU has had its slice");
-    }
-}
-
 bool
 placement_plan(struct placement *p)
 {
@@ -126,8 +103,19 @@ placement_plan(struct placement *p)
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
     warn_about_memory(conf->items_mb);
-    lift_autogroup(&conf->sched);
-    warn_about_batch(&conf->sched);
+    int error = prio_lift_autogroup(&conf->sched);
+    if (error != 0) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: the nice value counts within the session only: "
+                  "/proc/self/autogroup: %s",
+                  strerror(error));
+    }
+    if (conf->sched.policy == PRIO_BATCH) {
+        log_write(
+            LOG_WARNING,
+            "memcached: warning: --sched=batch: workers preempt nothing when a "
+            "request arrives; it waits until what runs on the CPU has had its slice");
+    }
     if (!scheduling_lend(&p->schedule)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");
     }
