@@ -186,7 +186,7 @@ put_flag(struct meta_line *line, const struct req *req, const struct env *env,
 }
 
 /* Those of the request's flags that are in `flags`, which replies to its verb show. */
-static void
+static inline void
 put_flags(struct meta_line *line, const struct req *req, const struct env *env,
           struct shown_item *shown, uint64_t flags)
 {
@@ -198,7 +198,7 @@ put_flags(struct meta_line *line, const struct req *req, const struct env *env,
 }
 
 /* In p[0..META_LINE_MAX); returns its length. `item` may be its head alone. */
-static size_t
+static __attribute__((flatten)) size_t
 put_hit_line(char *p, const struct req *req, const struct env *env, struct slice key,
              const struct item *item, const struct store_seen *seen)
 {
@@ -387,7 +387,7 @@ static const enum store_mode modes[UCHAR_MAX + 1] = {
 
 _Static_assert(STORE_SET == 0, "the default of modes");
 
-static enum session_ran
+static __attribute__((flatten)) enum session_ran
 reply_stored(const struct req *req, const struct env *env, struct chain *out,
              enum store_status status, const struct store_result *result,
              struct slice key)
@@ -509,7 +509,7 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
 
 /* ---- ma ------------------------------------------------------------------------------- */
 
-static bool
+static __attribute__((flatten)) bool
 reply_number(const struct req *req, const struct env *env, struct chain *out,
              struct slice key, struct slice digits, const struct store_result *result)
 {
