@@ -35,17 +35,6 @@ static const enum watch_reason close_watch_reasons[] = {
 };
 
 static void
-tell_watchers(const struct conn *c, enum watch_kind kind, enum watch_reason reason)
-{
-    struct watch_ring *log = c->worker->core.env.log;
-    if (watch_wants(log, WATCH_CONNEVENTS)) {
-        struct watch_event event = {
-            .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = c->source.fd};
-        watch_push(log, &event, c->entry.addr, strlen(c->entry.addr));
-    }
-}
-
-static void
 refuse(struct worker *w, int fd)
 {
     static struct log_rate rate;
@@ -100,7 +89,8 @@ conn_create(struct worker *w, const struct handoff *handoff)
     conn_link(c);
     PROBE(conn__allocate, c->source.fd);
     PROBE(conn__create, c);
-    tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
+    watch_push_conn(w->core.env.log, WATCH_CONN_NEW, WATCH_REASON_NORMAL, c->source.fd,
+                    c->addr);
     log_write(LOG_DEBUG, "<%d new %s client connection", c->source.fd,
               binding_words[c->pump.session.binding != BINDING_DEFAULT
                                 ? c->pump.session.binding
@@ -117,7 +107,8 @@ leave_for_good(struct conn *c)
     if (c->watcher != NULL) {
         watcher_drop(shared->watchers, c->watcher);
     }
-    tell_watchers(c, WATCH_CONN_CLOSE, close_watch_reasons[c->closing]);
+    watch_push_conn(c->worker->core.env.log, WATCH_CONN_CLOSE,
+                    close_watch_reasons[c->closing], c->source.fd, c->addr);
     registry_remove(&shared->registry, &c->entry);
     close(c->source.fd);
     atomic_fetch_sub(&shared->open_conns, 1);
