@@ -51,12 +51,6 @@ must_check bool admission_init(struct admission *a, struct core_shared *shared,
                                nsec_t now);
 void admission_fini(struct admission *a);
 
-static inline bool
-ticket_is_waiting(const struct ticket *t)
-{
-    return waitq_is_waiting(&t->wait);
-}
-
 /* Asks for a request. WAIT: the ticket is queued for tokens. Those that wait come first, unless the
  * turn is that of work which has waited, and goes on with its next request. */
 must_check enum limiter_verdict admission_ask(struct core *k, struct ticket *t,

@@ -150,17 +150,11 @@ core_end_pass(struct core *k)
 
 /* ---- a pass ---------------------------------------------------------------------------- */
 
-static bool
-has_work(const struct core *k)
-{
-    return k->queue.sched.length > 0 || k->coalesce.first != NULL || admission_is_due(k);
-}
-
 bool
 core_begin_pass(struct core *k)
 {
     k->pass.is_fresh = false;
-    if (has_work(k)) {
+    if (k->queue.sched.length > 0 || k->coalesce.first != NULL || admission_is_due(k)) {
         return true;
     }
     admission_rest(k);

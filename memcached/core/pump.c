@@ -356,7 +356,7 @@ pump_run(struct pump *p, struct turn *turn)
     struct session_limits limits = {
         .keys = KEYS_PER_RUN,
         .out_bytes = p->out_most,
-        .late_bytes = may_be_late ? p->core->shared->classes.late_bytes : 0,
+        .late_bytes = may_be_late ? p->core->shared->classes.bulk_bytes : 0,
         .is_bulk = is_bulk};
     if (unlikely(p->session.is_open)) {
         return execute_more_keys(p, turn, &limits, class);
@@ -373,13 +373,6 @@ unasked(struct core *k, const struct turn *turn, unsigned most)
     return likely(turn->is_unbound) ? most : admission_unasked(k, most);
 }
 
-/* No policy delays, refuses or measures a small request, and no watcher wants to see it. */
-static bool
-is_neutral(struct core *k, const struct turn *turn)
-{
-    return !k->view.sees_each && k->latency.followed == NULL && unasked(k, turn, 1) > 0;
-}
-
 bool
 pump_is_at_rest(const struct pump *p)
 {
@@ -394,7 +387,9 @@ pump_is_plain(const struct pump *p, struct turn *turn)
     turn->is_unbound = k->view.admits_most;
     bool is_of_lane =
         turn->lane == CLASS_BULK ? turn->is_unbound : p->history.class != CLASS_BULK;
-    return is_of_lane && is_neutral(k, turn);
+    /* No policy delays, refuses or measures a small request, and no watcher wants to see it. */
+    return is_of_lane && !k->view.sees_each && k->latency.followed == NULL &&
+           unasked(k, turn, 1) > 0;
 }
 
 /* What may_set knows of a plain turn; not the turn itself, which so can be in registers. */
@@ -445,12 +440,22 @@ note_plain(struct pump *p, const struct turn *turn, const struct plain_served *s
     }
 }
 
-static struct plain_served
-serve_small(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+static void
+end_plain(struct pump *p, struct turn *turn, const struct plain_served *served,
+          size_t len)
+{
+    unsigned n = served->gets.requests + served->sets.requests;
+    turn->has_run = n > 0 || served->is_open;
+    turn->requests -= n + served->is_open;
+    end_turn(p, n, served->consumed == len);
+}
+
+struct plain_served
+pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;
     const struct class_conf *classes = &k->shared->classes;
-    size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
+    size_t late = classes->bulk_bytes;
     struct set_terms terms = {k, turn->lane, turn->is_alone && turn->is_unbound};
     struct plain_limits limits = {
         .gets = {.requests = unasked(k, turn, turn->requests),
@@ -465,6 +470,7 @@ serve_small(struct pump *p, struct pump_space *space, size_t len, struct turn *t
     if (served.gets.requests + served.sets.requests > 0) {
         note_plain(p, turn, &served);
     }
+    end_plain(p, turn, &served, len);
     return served;
 }
 
@@ -491,8 +497,8 @@ serve_line(struct core *k, struct turn *turn, const char *in, size_t len, char *
     return step == GETS_LINE_DONE && !served->is_late;
 }
 
-static struct plain_served
-serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+struct plain_served
+pump_serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
 {
     struct core *k = p->core;
     struct plain_served served = {.consumed = 0};
@@ -508,31 +514,6 @@ serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *t
     p->history.class = CLASS_BULK;
     p->work.ticket.is_admitted = served.is_open;
     p->is_class_declared = false;
-    return served;
-}
-
-static void
-end_plain(struct pump *p, struct turn *turn, const struct plain_served *served,
-          size_t len)
-{
-    unsigned n = served->gets.requests + served->sets.requests;
-    turn->has_run = n > 0 || served->is_open;
-    turn->requests -= n + served->is_open;
-    end_turn(p, n, served->consumed == len);
-}
-
-struct plain_served
-pump_serve_plain(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
-{
-    struct plain_served served = serve_small(p, space, len, turn);
-    end_plain(p, turn, &served, len);
-    return served;
-}
-
-struct plain_served
-pump_serve_lines(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
-{
-    struct plain_served served = serve_lines(p, space, len, turn);
     end_plain(p, turn, &served, len);
     return served;
 }
@@ -629,12 +610,6 @@ pump_fits_piece(struct pump *p, const struct turn *turn)
         core_read_clock(p->core);
     }
     return pump_fits_another(p, turn);
-}
-
-void
-pump_wrote(struct pump *p, size_t bytes, nsec_t took)
-{
-    pace_learn(&p->core->queue.pace, p->way, bytes, took);
 }
 
 bool

@@ -131,8 +131,6 @@ must_check bool pump_fits_another(const struct pump *p, const struct turn *turn)
 /* After a piece in a turn where the request was read: does the last one go there, too? A deferred turn
  * would write it at once. */
 must_check bool pump_ends_here(const struct pump *p, const struct turn *turn);
-/* A write of so many bytes took so long. */
-void pump_wrote(struct pump *p, size_t bytes, nsec_t took);
 /* The turn is over: does its finished output wait for the next one? */
 must_check bool pump_leaves_output(struct pump *p, const struct turn *turn);
 /* Bytes have been sent from the front of `out`. */

@@ -16,8 +16,7 @@ void
 queue_init(struct queue *q, const struct core_shared *shared)
 {
     *q = (struct queue){.inline_turns = 0};
-    sched_init(&q->sched);
-    sched_set(&q->sched, &shared->class_shares, shared->class_max_wait);
+    sched_init(&q->sched, &shared->class_shares, shared->class_max_wait);
     pace_init(&q->pace);
     q->inline_ns =
         shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_TURN_MAX_NS) : UINT64_MAX;
@@ -99,15 +98,6 @@ queue_admits_long(struct turn *turn)
 
 /* ---- deferred turns -------------------------------------------------------------------- */
 
-/* What has been served in this pass where it was read; reads the clock. A pass in which nothing was
- * begins here. */
-static nsec_t
-inline_used(struct core *k)
-{
-    core_wake(k);
-    return core_read_clock(k) - k->pass.woke_at;
-}
-
 /* The turn of the work that is next, and how long it took. Work that has waited too long is not
  * at the cost of the other classes: the pass's deadline moves. */
 static nsec_t
@@ -156,8 +146,9 @@ queue_serve(struct core *k)
         return;
     }
     unsigned turns = k->shared->classes.is_on ? UINT_MAX : sched->length;
-    nsec_t used = inline_used(k);
-    nsec_t begin = k->now;
+    core_wake(k); /* a pass in which nothing was served where it was read begins here */
+    nsec_t begin = core_read_clock(k);
+    nsec_t used = begin - k->pass.woke_at;
     nsec_t turn_ns = pace_turn_ns(&k->queue.pace, begin);
     nsec_t deadline = begin + sched_deferred_ns(sched, turn_ns, used);
     sched_charge(sched, CLASS_SMALL, used);

@@ -75,7 +75,7 @@ void queue_init(struct queue *q, const struct core_shared *shared);
 static inline bool
 work_is_queued(const struct work *work)
 {
-    return fair_is_queued(&work->node) || ticket_is_waiting(&work->ticket);
+    return fair_is_queued(&work->node) || waitq_is_waiting(&work->ticket.wait);
 }
 
 /* The work's head request waits behind the other work of the class. */

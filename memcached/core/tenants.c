@@ -153,13 +153,10 @@ tenants_defer(struct core *k, const struct work *work)
 void
 tenants_count(struct core *k, uint8_t place, unsigned requests, nsec_t used)
 {
-    struct fair_table *table = table_of(k);
-    if (table != NULL) {
-        struct fair_tenant *tenant = &table->tenants[place];
-        ctr_add(&tenant->turns, 1);
-        ctr_add(&tenant->requests, requests);
-        ctr_add(&tenant->used_ns, used);
-    }
+    struct fair_tenant *tenant = &table_of(k)->tenants[place];
+    ctr_add(&tenant->turns, 1);
+    ctr_add(&tenant->requests, requests);
+    ctr_add(&tenant->used_ns, used);
 }
 
 void
@@ -167,9 +164,6 @@ tenants_count_tokens(struct core *k, struct work *work)
 {
     struct fair_table *table = table_of(k);
     struct waitq_node *wait = &work->ticket.wait;
-    if (table == NULL) {
-        return;
-    }
     /* It has waited for tokens of its address alone, in no tenant's line. */
     if (wait->node.place == 0) {
         wait->node.place = fair_place(table, wait->node.tenant);

@@ -3,7 +3,6 @@
  *
  * Memory: whether there is enough, and whether a worker may have to wait for it.
  */
-#include <errno.h>
 
 #include "doctor/rows.h"
 #include "place/cgroup.h"

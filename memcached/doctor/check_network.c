@@ -3,9 +3,7 @@
  *
  * The network: cards and their interrupts, sockets, and what may connect.
  */
-#include <errno.h>
 
-#include "base/num.h"
 #include "doctor/rows.h"
 
 #define NIC_NAME 32

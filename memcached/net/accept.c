@@ -83,12 +83,32 @@ forget_listeners(struct acceptor *a)
     a->is_watching = false;
 }
 
+/* What statistics tell is the time in which at least one acceptor waited. */
+static void
+note_pause(struct listen *l)
+{
+    if (atomic_fetch_add(&l->paused, 1) == 0) {
+        atomic_store(&l->paused_at, clock_now());
+        ctr_add_shared(&l->disabled_times, 1);
+    }
+}
+
+static void
+note_resume(struct listen *l)
+{
+    nsec_t since = atomic_load(&l->paused_at);
+    if (atomic_fetch_sub(&l->paused, 1) == 1) {
+        nsec_t now = clock_now();
+        ctr_add_shared(&l->disabled_us, now > since ? (now - since) / NSEC_PER_USEC : 0);
+    }
+}
+
 static void
 pause_accepting(struct acceptor *a)
 {
     forget_listeners(a);
     if (!a->is_starved) { /* else it is noted */
-        listen_note_pause(a->listen);
+        note_pause(a->listen);
     }
     resume_later(a);
 }
@@ -98,7 +118,7 @@ end_starvation(struct acceptor *a)
 {
     if (a->is_starved) {
         a->is_starved = false;
-        listen_note_resume(a->listen);
+        note_resume(a->listen);
     }
 }
 
@@ -210,10 +230,7 @@ describe(const struct listener *from, int fd, const struct sockaddr *addr, sockl
     if (handoff != NULL) {
         *handoff = (struct handoff){
             .fd = fd,
-            .listen_addr = from->entry.addr,
-            .binding = from->binding,
-            .tls = from->tls,
-            .declared = from->marks.declared,
+            .from = from,
             .peer = addr_peer(addr, len, from->acceptor->listen->shared->peer_seed),
         };
         handoff->may_control = may_control(from, &handoff->peer);
@@ -341,7 +358,7 @@ on_resume(struct poll_source *source, unsigned ready)
         return;
     }
     if (!a->is_starved) {
-        listen_note_resume(a->listen);
+        note_resume(a->listen);
     }
     if (a->held != NULL) {
         struct handoff *held = a->held;

@@ -89,7 +89,7 @@ has_only_input(const struct conn *c)
            !work_is_queued(&c->pump.work) && c->pump.out.bytes == 0 &&
            c->pump.out.block == NULL && c->pump.share.replies == 0 &&
            !c->edge.is_blocked && c->pump.session.holds == NULL &&
-           (c->tls == NULL || tls_is_agreed(c->tls->session));
+           (c->tls == NULL || c->tls->session->is_agreed);
 }
 
 /* It has input, or an edge that no read has used up: no event will tell of them again. */

@@ -121,7 +121,7 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
     times.read_mono = clock_now();
     enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
     times.ready_mono = turn->ready_at;
-    bool was_held = *got > 0 && tls_was_held(c->tls->session);
+    bool was_held = *got > 0 && c->tls->session->was_held;
     if (was_held) {
         times.rx_wall = 0;
     }
@@ -193,20 +193,15 @@ conn_fill_body(struct conn *c, const struct turn *turn)
     struct session *s = &c->pump.session;
     size_t room = session_want(s, &to);
     room = room < BODY_PIECE_BYTES ? room : BODY_PIECE_BYTES;
-    if (unlikely(c->tls != NULL)) {
-        size_t got;
-        enum io io = conn_tls_recv(c, turn->is_inline, to, room, &got);
-        if (unlikely(core_has_slo(c->pump.core))) {
-            note_records(c, io, got, room, false); /* requests may have come with it */
-        }
-        session_got(s, got);
-        return io;
+    size_t got;
+    enum io io = unlikely(c->tls != NULL)
+                     ? conn_tls_recv(c, turn->is_inline, to, room, &got)
+                     : conn_receive(c, to, room, &got);
+    if (unlikely(c->tls != NULL && core_has_slo(c->pump.core))) {
+        note_records(c, io, got, room, false); /* requests may have come with it */
     }
-    ssize_t n = sys_recv(c->source.fd, to, room, 0);
-    if (n > 0) {
-        session_got(s, (size_t)n);
-    }
-    return classify_recv(c, n, room);
+    session_got(s, got);
+    return io;
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

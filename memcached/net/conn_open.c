@@ -9,6 +9,7 @@
 #include "base/probe.h"
 #include "net/conn_tls.h"
 #include "net/conn_turn.h"
+#include "net/listen.h"
 #include "net/watchers.h"
 #include "net/worker.h"
 
@@ -34,17 +35,6 @@ static const enum watch_reason close_watch_reasons[] = {
 };
 
 static void
-tell_watchers(const struct conn *c, enum watch_kind kind, enum watch_reason reason)
-{
-    struct watch_ring *log = c->worker->core.env.log;
-    if (watch_wants(log, WATCH_CONNEVENTS)) {
-        struct watch_event event = {
-            .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = c->source.fd};
-        watch_push(log, &event, c->entry.addr, strlen(c->entry.addr));
-    }
-}
-
-static void
 refuse(struct worker *w, int fd)
 {
     static struct log_rate rate;
@@ -59,6 +49,7 @@ void
 conn_create(struct worker *w, const struct handoff *handoff)
 {
     char addr[REGISTRY_ADDR_MAX];
+    const struct listener *from = handoff->from;
     bool is_tcp = addr_describe(&handoff->peer, handoff->fd, addr, sizeof addr);
     size_t addr_bytes = strlen(addr) + 1;
     struct conn *c = calloc(1, sizeof *c + addr_bytes);
@@ -69,30 +60,27 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->worker = w;
     c->source = (struct poll_source){.fd = handoff->fd, .on_ready = conn_on_ready};
     c->entry.fd = c->source.fd;
-    c->entry.listen_addr = handoff->listen_addr;
+    c->entry.listen_addr = from->entry.addr;
     atomic_init(&c->entry.state, REGISTRY_READ);
     atomic_init(&c->entry.last_cmd, w->core.env.now);
     pump_init(&c->pump, &w->core, &conn_work, handoff->peer.key);
-    c->pump.way = handoff->tls != TLS_OFF ? PACE_TLS : PACE_PLAIN;
+    c->pump.way = from->tls != TLS_OFF ? PACE_TLS : PACE_PLAIN;
     c->pump.answers_together = true;
-    c->pump.session.binding = handoff->binding;
+    c->pump.session.binding = from->binding;
     c->pump.session.declared =
-        net_shared_declared(w->shared, &handoff->peer, handoff->declared);
+        net_shared_declared(w->shared, &handoff->peer, from->marks.declared);
     c->pump.session.may_control = handoff->may_control;
     c->pump.session.is_local = handoff->is_local;
     c->rate.since = w->core.now;
     c->message.kind = MESSAGE_MOVED;
     c->is_tcp = is_tcp;
     c->entry.addr = memcpy(c->addr, addr, addr_bytes);
-    if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
-        !registry_add(&w->shared->registry, &c->entry)) {
-        conn_tls_end(c);
-        free(c);
-        refuse(w, handoff->fd);
-        return;
-    }
-    if (!conn_watch(c)) {
-        registry_remove(&w->shared->registry, &c->entry);
+    bool is_known = (from->tls == TLS_OFF || conn_tls_begin(c, from->tls)) &&
+                    registry_add(&w->shared->registry, &c->entry);
+    if (!is_known || !conn_watch(c)) {
+        if (is_known) {
+            registry_remove(&w->shared->registry, &c->entry);
+        }
         conn_tls_end(c);
         free(c);
         refuse(w, handoff->fd);
@@ -101,7 +89,8 @@ conn_create(struct worker *w, const struct handoff *handoff)
     conn_link(c);
     PROBE(conn__allocate, c->source.fd);
     PROBE(conn__create, c);
-    tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
+    watch_push_conn(w->core.env.log, WATCH_CONN_NEW, WATCH_REASON_NORMAL, c->source.fd,
+                    c->addr);
     log_write(LOG_DEBUG, "<%d new %s client connection", c->source.fd,
               binding_words[c->pump.session.binding != BINDING_DEFAULT
                                 ? c->pump.session.binding
@@ -118,7 +107,8 @@ leave_for_good(struct conn *c)
     if (c->watcher != NULL) {
         watcher_drop(shared->watchers, c->watcher);
     }
-    tell_watchers(c, WATCH_CONN_CLOSE, close_watch_reasons[c->closing]);
+    watch_push_conn(c->worker->core.env.log, WATCH_CONN_CLOSE,
+                    close_watch_reasons[c->closing], c->source.fd, c->addr);
     registry_remove(&shared->registry, &c->entry);
     close(c->source.fd);
     atomic_fetch_sub(&shared->open_conns, 1);

@@ -72,7 +72,7 @@ conn_tls_take(struct conn *c)
         return NULL;
     }
     struct tls_session *session = c->tls->session;
-    if (!tls_is_agreed(session)) {
+    if (!session->is_agreed) {
         leave_handshakes(c);
     }
     free(c->tls);
@@ -94,7 +94,7 @@ end_broken(struct conn *c, enum close_reason reason)
 {
     static struct log_rate rate;
     log_write_limited(LOG_INFO, &rate, c->worker->core.now, "<%d TLS: %s", c->source.fd,
-                      tls_reason(c->tls->session));
+                      c->tls->session->reason);
     conn_close(c, reason);
     return IO_CLOSED;
 }
@@ -116,7 +116,7 @@ await(struct conn *c, enum tls_io io, enum close_reason reason)
         c->edge.is_blocked = true;
         return IO_STUCK;
     case TLS_EOF:
-        if (tls_is_agreed(c->tls->session)) {
+        if (c->tls->session->is_agreed) {
             conn_close(c, CLOSE_EOF);
             return IO_CLOSED;
         }
@@ -148,7 +148,7 @@ conn_tls_recv(struct conn *c, bool is_inline, char *to, size_t room, size_t *got
     struct worker *w = c->worker;
     bool has_more = false;
     *got = 0;
-    if (unlikely(!tls_is_agreed(c->tls->session))) {
+    if (unlikely(!c->tls->session->is_agreed)) {
         return go_on_with_handshake(c, is_inline);
     }
     enum tls_io io = tls_recv(c->tls->session, &w->tls, to, room, got, &has_more);

@@ -60,7 +60,7 @@ flush_timed(struct conn *c, struct turn *turn)
     nsec_t begin = p->core->now;
     enum io io = conn_flush(c, piece, &sent);
     turn->has_run = true;
-    pump_wrote(p, sent, core_read_clock(p->core) - begin);
+    pace_learn(&p->core->queue.pace, p->way, sent, core_read_clock(p->core) - begin);
     return io;
 }
 
@@ -133,7 +133,7 @@ follow(const struct conn *c, const struct turn *turn, enum session_next next)
 {
     struct latency *l = &c->pump.core->latency;
     bool is_first = turn->reads == 1 && !turn->has_run && next == SESSION_MORE;
-    bool can_send = c->tls == NULL || tls_is_agreed(c->tls->session);
+    bool can_send = c->tls == NULL || c->tls->session->is_agreed;
     if (is_first && can_send && latency_has_room(l, c->pump.core->now)) {
         latency_begin(l, &c->pump, turn->ready_at);
     }
@@ -256,7 +256,7 @@ step_run(struct conn *c, struct turn *turn)
         c->leaving = CLOSE_HOSTILE;
         return STEP_ON;
     case PUMP_OVER:
-        if ((c->tls == NULL || !tls_is_committed(c->tls->session)) &&
+        if ((c->tls == NULL || c->tls->session->committed == 0) &&
             pump_take_back(&c->pump)) {
             return STEP_ON;
         }
@@ -439,9 +439,7 @@ static void
 describe_peer(const struct work *work, char *to, size_t size)
 {
     const struct conn *c = (const struct conn *)(const void *)work;
-    size_t len;
-    const char *host = addr_host(c->entry.addr, &len);
-    snprintf(to, size, "%.*s", (int)len, host);
+    addr_put_host(c->entry.addr, to, size);
 }
 
 const struct work_type conn_work = {
@@ -485,7 +483,7 @@ on_ready_under_way(struct conn *c, unsigned ready)
         c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
-    if (ticket_is_waiting(&c->pump.work.ticket)) {
+    if (waitq_is_waiting(&c->pump.work.ticket.wait)) {
         on_ready_waiting(c);
         return;
     }

@@ -336,14 +336,6 @@ finish_request(struct flow *f)
     return FLOW_ON;
 }
 
-/* The request was hostile: it is answered, what follows it is not. */
-static enum flow_step
-finish_datagram(struct flow *f)
-{
-    close_datagram(f);
-    return finish_request(f);
-}
-
 /* Since when the datagram at hand has waited, but for what was wanted; 0: not measured. */
 static nsec_t
 waits_since(const struct flow *f)
@@ -407,7 +399,8 @@ step_run(struct flow *f, struct turn *turn)
     case PUMP_WAIT:
         return FLOW_QUEUED;
     case PUMP_CLOSE:
-        return finish_datagram(f);
+        close_datagram(f); /* it was hostile: it is answered, what follows it is not */
+        return finish_request(f);
     case PUMP_OVER:
     case PUMP_WATCH:
     case PUMP_QUIT:

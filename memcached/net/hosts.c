@@ -22,18 +22,11 @@ from(struct slice text, size_t n)
     return (struct slice){text.p + n, text.len - n};
 }
 
-static bool
-starts_with(struct slice text, const char *prefix)
-{
-    size_t len = strlen(prefix);
-    return text.len >= len && memcmp(text.p, prefix, len) == 0;
-}
-
 /* Takes `open` NAME `close` off *text. False when it does not start so. */
 static bool
 take_prefix(struct slice *text, const char *open, const char *close, struct slice *name)
 {
-    if (!starts_with(*text, open)) {
+    if (!req_begins(*text, open)) {
         return false;
     }
     struct slice rest = from(*text, strlen(open));
@@ -93,7 +86,7 @@ take_tls(struct slice *text, bool has_tls, struct hosts_element *e, char *err,
     } modes[] = {{"notls:", TLS_OFF}, {"btls:", TLS_BASIC}, {"mtls:", TLS_MUTUAL}};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         size_t len = strlen(modes[i].prefix);
-        if (!starts_with(*text, modes[i].prefix)) {
+        if (!req_begins(*text, modes[i].prefix)) {
             continue;
         }
         if (!has_tls) {

@@ -17,27 +17,7 @@
 
 #define UNSENT_BYTES 131072 /* that a connection's socket holds and has not sent */
 
-/* ---- pauses --------------------------------------------------------------------------- */
-
-/* What statistics tell is the time in which at least one acceptor waited. */
-void
-listen_note_pause(struct listen *l)
-{
-    if (atomic_fetch_add(&l->paused, 1) == 0) {
-        atomic_store(&l->paused_at, clock_now());
-        ctr_add_shared(&l->disabled_times, 1);
-    }
-}
-
-void
-listen_note_resume(struct listen *l)
-{
-    nsec_t since = atomic_load(&l->paused_at);
-    if (atomic_fetch_sub(&l->paused, 1) == 1) {
-        nsec_t now = clock_now();
-        ctr_add_shared(&l->disabled_us, now > since ? (now - since) / NSEC_PER_USEC : 0);
-    }
-}
+/* ---- statistics ----------------------------------------------------------------------- */
 
 bool
 listen_is_accepting(const struct listen *l)

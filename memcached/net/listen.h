@@ -114,8 +114,3 @@ void listen_fini(struct listen *l);
 bool listen_is_accepting(const struct listen *l);
 /* Any thread: the sum of what the acceptors counted. */
 struct steer_sum listen_steered(const struct listen *l);
-
-/* ---- for accept.c --------------------------------------------------------------------- */
-
-void listen_note_pause(struct listen *l);
-void listen_note_resume(struct listen *l);

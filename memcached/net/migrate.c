@@ -43,12 +43,6 @@ migrate_order(struct net_shared *shared, const struct balance_move *move)
     worker_order(from, ORDER_GIVE);
 }
 
-void
-migrate_stop(struct net_shared *shared)
-{
-    atomic_store(&shared->has_stopped_moving, true);
-}
-
 /* ---- looking -------------------------------------------------------------------------- */
 
 static void

@@ -21,8 +21,6 @@ struct worker;
 
 /* Gives move->from the order. */
 void migrate_order(struct net_shared *shared, const struct balance_move *move);
-/* No connection is given away from here on; one that is on its way arrives. */
-void migrate_stop(struct net_shared *shared);
 
 /* ---- the worker's ---------------------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/owner_of.h"
@@ -344,15 +343,13 @@ describe_peer(const struct work *work, char *to, size_t size)
 {
     const struct flow *f = (const struct flow *)(const void *)work;
     char address[NI_MAXHOST];
-    size_t len;
     if (f->from == NULL) {
         snprintf(to, size, "-");
         return;
     }
     addr_format("udp", (const struct sockaddr *)f->from, f->from_len, address,
                 sizeof address);
-    const char *host = addr_host(address, &len);
-    snprintf(to, size, "%.*s", (int)len, host);
+    addr_put_host(address, to, size);
 }
 
 static void
@@ -402,17 +399,6 @@ destroy(struct udp *u)
     free(u);
 }
 
-static void
-describe(struct udp *u)
-{
-    u->entry.fd = u->source.fd;
-    u->entry.is_udp = true;
-    atomic_init(&u->entry.state, REGISTRY_READ);
-    atomic_init(&u->entry.last_cmd, u->worker->core.env.now);
-    addr_format_own("udp", u->source.fd, u->addr, sizeof u->addr);
-    u->entry.addr = u->addr;
-}
-
 /* What can fail. */
 static bool
 set_up(struct udp *u)
@@ -444,7 +430,12 @@ create(struct worker *w, int fd, enum req_class declared)
     u->declared = declared;
     u->outbox.worker = w;
     u->outbox.fd = fd;
-    describe(u);
+    u->entry.fd = fd;
+    u->entry.is_udp = true;
+    atomic_init(&u->entry.state, REGISTRY_READ);
+    atomic_init(&u->entry.last_cmd, w->core.env.now);
+    addr_format_own("udp", fd, u->addr, sizeof u->addr);
+    u->entry.addr = u->addr;
     if (!set_up(u)) {
         free(u->front);
         free(u->inbox.bytes);

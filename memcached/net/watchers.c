@@ -97,17 +97,6 @@ watchers_changed(struct watchers *ws)
 }
 
 static void
-tell_of_close(const struct watcher *w, enum watch_reason reason)
-{
-    struct watch_ring *ring = watch_ring(w->owner->watch);
-    if (watch_wants(ring, WATCH_CONNEVENTS)) {
-        struct watch_event event = {
-            .kind = WATCH_CONN_CLOSE, .status = (uint8_t)reason, .fd = w->fd};
-        watch_push(ring, &event, w->entry.addr, strlen(w->entry.addr));
-    }
-}
-
-static void
 close_watcher(struct watcher *w, enum watch_reason reason)
 {
     struct watchers *ws = w->owner;
@@ -118,7 +107,7 @@ close_watcher(struct watcher *w, enum watch_reason reason)
     event_del(&w->readable);
     event_del(&w->writable);
     watchers_changed(ws);
-    tell_of_close(w, reason);
+    watch_push_conn(watch_ring(ws->watch), WATCH_CONN_CLOSE, reason, w->fd, w->addr);
     registry_remove(ws->registry, &w->entry);
     tls_end(&w->tls);
     close(w->fd);

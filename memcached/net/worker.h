@@ -23,6 +23,7 @@
 
 struct acceptor;
 struct conn;
+struct listener;
 struct udp;
 
 #define READS_PER_RX_CHECK 64
@@ -122,10 +123,7 @@ struct worker {
 struct handoff {
     struct worker_message message; /* first */
     int fd;
-    const char *listen_addr;
-    enum serve_binding binding;
-    enum tls_mode tls;
-    enum req_class declared; /* or CLASS_NONE */
+    const struct listener *from;
     bool may_control, is_local;
     struct peer peer;
 };

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/await.h"
-#include "net/migrate.h"
 #include "net/worker.h"
 #include "net/worker_thread.h"
 
@@ -94,7 +93,8 @@ worker_pool_stop(struct net_shared *shared)
     struct timespec until;
     must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
     until.tv_sec += DRAIN_SECONDS;
-    migrate_stop(shared);
+    /* no connection is given away from here on; one that is on its way arrives */
+    atomic_store(&shared->has_stopped_moving, true);
     workers_order(shared->workers, c->started, ORDER_DRAIN);
     if (!have_ended(c, &until)) {
         workers_order(shared->workers, c->started, ORDER_STOP);

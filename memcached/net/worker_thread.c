@@ -4,7 +4,6 @@
 #include "net/worker_thread.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include "base/await.h"
@@ -156,12 +155,6 @@ close_all(struct worker *w)
     destroy_closed(w);
 }
 
-static void
-pin_self(struct worker *w)
-{
-    (void)!pinner_join(w->shared->pinner, w->index); /* told when all have tried */
-}
-
 /* What befalls one worker befalls them all: the first one says it. */
 static void
 poll_busily(struct worker *w)
@@ -194,7 +187,7 @@ worker_main(void *arg)
     snprintf(name, sizeof name, "mc-worker %u", w->index % 1000);
     PTHREAD_OK(pthread_setname_np(pthread_self(), name));
     /* Before anything is allocated: first touch then gives local memory. */
-    pin_self(w);
+    (void)!pinner_join(w->shared->pinner, w->index); /* told when all have tried */
     atomic_store(&w->tid, gettid());
     core_start(&w->core, watch_ring(w->shared->watch));
     bool can_serve = start_serving(w);

@@ -169,17 +169,6 @@ describe_layout(struct topo_cpu *used, unsigned count, char *dst, size_t cap)
     must((size_t)len < cap);
 }
 
-static void
-describe_used(const struct topo *m, struct topo_cpu *chosen, unsigned used,
-              struct pin_plan *plan)
-{
-    if (m->has_topology) {
-        describe_layout(chosen, used, plan->layout, sizeof plan->layout);
-    } else {
-        snprintf(plan->layout, sizeof plan->layout, "unknown");
-    }
-}
-
 /* What no worker has is for the other threads; when that is nothing, all is. */
 static void
 plan_background(struct pin_plan *plan, const struct cpumask *allowed)
@@ -221,7 +210,12 @@ plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *
         }
         plan->capacity = count;
         plan->is_oversubscribed = plan->count > count;
-        describe_used(m, chosen, plan->count < count ? plan->count : count, plan);
+        if (m->has_topology) {
+            describe_layout(chosen, plan->count < count ? plan->count : count,
+                            plan->layout, sizeof plan->layout);
+        } else {
+            snprintf(plan->layout, sizeof plan->layout, "unknown");
+        }
     }
     free(chosen);
     return count > 0;
@@ -274,9 +268,10 @@ bool
 pin_topology(const struct pin_spec *spec, const struct cpumask *mask, struct topo *all,
              char *err, size_t err_len)
 {
-    if (pin_needs_topology(spec)) {
+    if (spec->policy != PIN_NONE && (spec->policy != PIN_LIST || HAVE_HWLOC)) {
         return topo_discover(all, NULL, err, err_len);
     }
+    /* the OS numbers are enough */
     return topo_from_mask(all, mask) || fail_because(err, err_len, "out of memory");
 }
 

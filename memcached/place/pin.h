@@ -65,8 +65,6 @@ struct topo;
 must_check const char *pin_spec_parse(struct pin_spec *spec, const char *text);
 void pin_spec_fini(struct pin_spec *spec);
 const char *pin_policy_name(enum pin_policy policy);
-/* False: the OS numbers are enough for it. */
-bool pin_needs_topology(const struct pin_spec *spec);
 
 /* ---- planning -------------------------------------------------------------------------- */
 

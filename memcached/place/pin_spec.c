@@ -114,12 +114,6 @@ pin_spec_parse(struct pin_spec *spec, const char *text)
     return wrong;
 }
 
-bool
-pin_needs_topology(const struct pin_spec *spec)
-{
-    return spec->policy != PIN_NONE && (spec->policy != PIN_LIST || HAVE_HWLOC);
-}
-
 void
 pin_spec_fini(struct pin_spec *spec)
 {

@@ -82,12 +82,6 @@ pinner_fini(struct pinner *p)
     PTHREAD_OK(pthread_mutex_destroy(&p->lock));
 }
 
-const char *
-pinner_why(const struct pinner *p)
-{
-    return p->why;
-}
-
 /* ---- binding -------------------------------------------------------------------------- */
 
 /* Where worker i belongs: its CPU, or all that are allowed. */

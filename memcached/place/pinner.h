@@ -63,13 +63,11 @@ struct pinner_seat {
 };
 
 /* Makes the first plan, in the main thread before any other has started. `spec` must live as
- * long. Without a plan (pinner_why) no worker is pinned. False, with errno: no memory, or the
+ * long. Without a plan (`why`) no worker is pinned. False, with errno: no memory, or the
  * own affinity cannot be read. `lock_attr`: of its lock, NULL: the default. */
 must_check bool pinner_init(struct pinner *p, const struct pin_spec *spec,
                             unsigned workers, const pthread_mutexattr_t *lock_attr);
 void pinner_fini(struct pinner *p);
-/* Why there is no plan; empty: there is. Start-up thread. */
-const char *pinner_why(const struct pinner *p);
 
 /* The calling thread is worker i: binds it. 0, or the errno. */
 must_check int pinner_join(struct pinner *p, unsigned i);

@@ -78,9 +78,9 @@ plan_threads(struct placement *p)
                 strerror(errno));
         return false;
     }
-    if (pinner_why(&p->pinner)[0] != '\0') {
+    if (p->pinner.why[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: workers are not pinned: %s",
-                  pinner_why(&p->pinner));
+                  p->pinner.why);
     } else if (p->pinner.plan.is_oversubscribed) {
         log_write(LOG_WARNING,
                   "memcached: warning: %u workers are more than the CPUs to pin them to; "
@@ -89,29 +89,6 @@ plan_threads(struct placement *p)
     }
     warn_about_quota(workers, p->pinner.plan.allowed);
     return true;
-}
-
-static void
-lift_autogroup(const struct prio_spec *sched)
-{
-    int error = prio_lift_autogroup(sched);
-    if (error != 0) {
-        log_write(LOG_WARNING,
-                  "memcached: warning: the nice value counts within the session only: "
-                  "/proc/self/autogroup: %s",
-                  strerror(error));
-    }
-}
-
-static void
-warn_about_batch(const struct prio_spec *sched)
-{
-    if (sched->policy == PRIO_BATCH) {
-        log_write(
-            LOG_WARNING,
-            "memcached: warning: --sched=batch: workers preempt nothing when a "
-            "request arrives; it waits until what runs on the CPU has had its slice");
-    }
 }
 
 bool
@@ -126,8 +103,19 @@ placement_plan(struct placement *p)
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
     warn_about_memory(conf->items_mb);
-    lift_autogroup(&conf->sched);
-    warn_about_batch(&conf->sched);
+    int error = prio_lift_autogroup(&conf->sched);
+    if (error != 0) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: the nice value counts within the session only: "
+                  "/proc/self/autogroup: %s",
+                  strerror(error));
+    }
+    if (conf->sched.policy == PRIO_BATCH) {
+        log_write(
+            LOG_WARNING,
+            "memcached: warning: --sched=batch: workers preempt nothing when a "
+            "request arrives; it waits until what runs on the CPU has had its slice");
+    }
     if (!scheduling_lend(&p->schedule)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");
     }
@@ -209,7 +197,7 @@ placement_print(const struct placement_conf *conf)
     looks.sched = (struct prio_spec){.policy = PRIO_LEAVE};
     looks.resctrl = (struct resctrl_conf){.group = NULL};
     placement_init(&p, &looks);
-    bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
+    bool has_plan = plan_threads(&p) && p.pinner.why[0] == '\0';
     unsigned quota = cgroup_quota_milli("", CGROUP_SELF, NULL);
     if (has_plan) {
         pin_describe(&p.pinner.plan, stdout);

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <pthread.h>
 #include <sys/types.h>
 
 #include "base/must.h"

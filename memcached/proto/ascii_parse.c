@@ -44,6 +44,19 @@ req_next_word(struct slice *rest, struct slice *word)
     return true;
 }
 
+struct slice
+req_cut_words(struct slice text, struct req *req)
+{
+    struct slice word = {NULL, 0};
+    while (req_next_word(&text, &word)) {
+        if (req->words < REQ_WORDS_MAX) {
+            req->word[req->words] = word;
+        }
+        req->words++;
+    }
+    return word;
+}
+
 bool
 req_word_is(struct slice word, const char *text)
 {
@@ -51,6 +64,13 @@ req_word_is(struct slice word, const char *text)
 }
 
 /* ---- results -------------------------------------------------------------------------- */
+
+bool
+req_begins(struct slice text, const char *with)
+{
+    size_t len = strlen(with);
+    return text.len >= len && memcmp(text.p, with, len) == 0;
+}
 
 static struct parse
 done(size_t consumed)
@@ -158,26 +178,6 @@ req_admin_level(struct slice word, const struct rules *rules, int64_t *out)
 
 /* ---- lines ---------------------------------------------------------------------------- */
 
-/* A command line cut into words: the first ones in req->word, and the last. */
-struct line {
-    size_t consumed; /* LF included */
-    struct slice last;
-};
-
-static void
-cut_words(struct slice text, struct req *req, struct line *line)
-{
-    struct slice word;
-    req->words = 0;
-    while (req_next_word(&text, &word)) {
-        if (req->words < REQ_WORDS_MAX) {
-            req->word[req->words] = word;
-        }
-        req->words++;
-        line->last = word;
-    }
-}
-
 static bool
 find_verb(struct slice word, const struct rules *rules, enum verb *verb)
 {
@@ -208,13 +208,6 @@ may_have_noreply(const struct req *req, const struct rules *rules)
     default:
         return rules->noreply_is_wide || req->family != FAMILY_DELETE || req->words > 2;
     }
-}
-
-static bool
-has_noreply(const struct req *req, const struct line *line, const struct rules *rules)
-{
-    return req->words > 1 && req_word_is(line->last, "noreply") &&
-           may_have_noreply(req, rules);
 }
 
 static bool
@@ -316,10 +309,10 @@ parse_value_len(const struct req *req, const struct rules *rules, uint32_t *out)
 }
 
 static struct parse
-bad_store(const struct line *line, const struct rules *rules, const struct req *req,
+bad_store(size_t consumed, const struct rules *rules, const struct req *req,
           enum reply reply, bool has_len)
 {
-    struct parse result = bad(line->consumed, reply, req->is_noreply);
+    struct parse result = bad(consumed, reply, req->is_noreply);
     if (has_len && rules->swallows_bad_store) {
         result.swallow = (uint64_t)req->value_len + 2;
     }
@@ -327,83 +320,85 @@ bad_store(const struct line *line, const struct rules *rules, const struct req *
 }
 
 static struct parse
-parse_store(const struct line *line, const struct rules *rules, struct req *req)
+parse_store(size_t consumed, const struct rules *rules, struct req *req)
 {
     bool has_len = parse_value_len(req, rules, &req->value_len);
     if (!has_right_word_count(req, rules)) {
         bool is_quiet = rules->arity_is_format_error && req->is_noreply;
         req->is_noreply = is_quiet;
-        return bad_store(line, rules, req, arity_error(rules), has_len);
+        return bad_store(consumed, rules, req, arity_error(rules), has_len);
     }
     uint64_t flags;
     int64_t exptime;
     if (!has_len || !is_key(req->word[1]) || !req_word_u64(req->word[2], rules, &flags) ||
         !req_word_i64(req->word[3], rules, &exptime) ||
         (req->verb == VERB_CAS && !req_word_u64(req->word[5], rules, &req->number))) {
-        return bad_store(line, rules, req, REPLY_BAD_FORMAT, has_len);
+        return bad_store(consumed, rules, req, REPLY_BAD_FORMAT, has_len);
     }
     req->key = req->word[1];
     req->flags = (uint32_t)flags;    /* wider flags are cut, as they always were */
     req->exptime = (int32_t)exptime; /* likewise */
-    return done(line->consumed);
+    return done(consumed);
 }
 
 static struct parse
-parse_delete(const struct line *line, const struct rules *rules, struct req *req)
+parse_delete(size_t consumed, const struct rules *rules, struct req *req)
 {
     if (!rules->ignores_extra_words && req->words > 2) {
         bool has_zero = req_word_is(req->word[2], "0");
         bool is_valid =
             req->words == 3 ? has_zero || req->is_noreply : has_zero && req->is_noreply;
         if (!is_valid) {
-            return bad(line->consumed, REPLY_BAD_DELETE, req->is_noreply);
+            return bad(consumed, REPLY_BAD_DELETE, req->is_noreply);
         }
     }
-    return done(line->consumed);
+    return done(consumed);
 }
 
 /* incr, decr, touch, delete: a key, then at most one number. */
 static struct parse
-parse_keyed(const struct line *line, const struct rules *rules, struct req *req)
+parse_keyed(size_t consumed, const struct rules *rules, struct req *req)
 {
     req->key = req->word[1];
     if (!is_key(req->key)) {
-        return bad(line->consumed, REPLY_BAD_FORMAT, req->is_noreply);
+        return bad(consumed, REPLY_BAD_FORMAT, req->is_noreply);
     }
     switch (req->family) {
     case FAMILY_ARITH:
         if (!req_word_u64(req->word[2], rules, &req->number)) {
-            return bad(line->consumed, REPLY_BAD_DELTA, req->is_noreply);
+            return bad(consumed, REPLY_BAD_DELTA, req->is_noreply);
         }
-        return done(line->consumed);
+        return done(consumed);
     case FAMILY_TOUCH:
         if (!word_i32(req->word[2], rules, &req->exptime)) {
-            return bad(line->consumed, REPLY_BAD_EXPTIME, req->is_noreply);
+            return bad(consumed, REPLY_BAD_EXPTIME, req->is_noreply);
         }
-        return done(line->consumed);
+        return done(consumed);
     default:
-        return parse_delete(line, rules, req);
+        return parse_delete(consumed, rules, req);
     }
 }
 
 static struct parse
-parse_words(struct slice text, const struct rules *rules, struct line *line,
+parse_words(struct slice text, size_t consumed, const struct rules *rules,
             struct req *req)
 {
-    cut_words(text, req, line);
-    req->is_noreply = has_noreply(req, line, rules);
+    req->words = 0;
+    struct slice last = req_cut_words(text, req);
+    req->is_noreply =
+        req->words > 1 && req_word_is(last, "noreply") && may_have_noreply(req, rules);
     if (req->family == FAMILY_STORE) {
-        return parse_store(line, rules, req);
+        return parse_store(consumed, rules, req);
     }
     if (!has_right_word_count(req, rules)) {
-        return bad(line->consumed, arity_error(rules), false);
+        return bad(consumed, arity_error(rules), false);
     }
     if (req->family == FAMILY_ADMIN || req->family == FAMILY_CONTROL) {
         req->rest = text;
         req->words -= req->is_noreply;
-        return done(line->consumed);
+        return done(consumed);
     }
-    return parse_keyed(line, rules, req);
+    return parse_keyed(consumed, rules, req);
 }
 
 static bool
@@ -475,8 +470,7 @@ parse_line(struct slice text, size_t consumed, size_t behind, const struct rules
     if (req->family == FAMILY_META || req->verb == VERB_MS) {
         return meta_parse(rest, consumed, req);
     }
-    struct line line = {.consumed = consumed};
-    return parse_words(text, rules, &line, req);
+    return parse_words(text, consumed, rules, req);
 }
 
 /* ---- lines that have not ended -------------------------------------------------------- */

@@ -63,11 +63,8 @@ size_t binary_value_head(char *dst, const struct req *req, const char *key,
 must_check bool binary_put_number(struct chain *out, const struct chain_env *env,
                                   const struct req *req, uint64_t number, uint64_t cas);
 
-/* One statistic; both empty: the end of them. */
+/* One statistic; both empty: the end of them. Lines of text as one may be closed like in the text
+ * protocol. */
 must_check bool binary_put_stat(struct chain *out, const struct chain_env *env,
                                 const struct req *req, struct slice name,
-                                struct slice value);
-/* Lines of text as one statistic, closed like in the text protocol. */
-must_check bool binary_put_lines(struct chain *out, const struct chain_env *env,
-                                 const struct req *req, struct slice name,
-                                 struct slice lines, bool has_more);
+                                struct slice value, bool ends_lines);

@@ -39,16 +39,10 @@ static const enum verb_family families[VERB_COUNT] = {
 };
 
 /* The lengths of a request. They are the client's word: nothing is read or skipped by them
- * before has_sane_lengths and fits have compared them. */
+ * before bad_opcode and fits have compared them. */
 struct lengths {
     size_t extras, key, body;
 };
-
-static bool
-has_sane_lengths(const struct lengths *len)
-{
-    return len->extras + len->key <= len->body;
-}
 
 static size_t
 value_bytes(const struct lengths *len)
@@ -93,7 +87,7 @@ lengths_of(const char *p)
 static struct parse
 bad_opcode(const struct lengths *len, const struct rules *rules)
 {
-    if (!has_sane_lengths(len)) {
+    if (len->extras + len->key > len->body) {
         return bad(REPLY_ERROR, true, 0);
     }
     if (len->key > REQ_KEY_MAX || len->body > rules->binary_body_max) {
@@ -110,22 +104,6 @@ binary_parse_unknown(const char *p, const struct rules *rules)
 }
 
 /* ---- requests ------------------------------------------------------------------------- */
-
-/* The words of STAT: the key cut at its blanks. word[0] is the command as in a text line. */
-static void
-cut_words(struct req *req)
-{
-    struct slice rest = req->key;
-    struct slice word;
-    req->word[0] = req->key;
-    req->words = 1;
-    while (req_next_word(&rest, &word)) {
-        if (req->words < REQ_WORDS_MAX) {
-            req->word[req->words] = word;
-        }
-        req->words++;
-    }
-}
 
 static void
 read_extras(const char *extras, size_t len, struct req *req)
@@ -171,7 +149,9 @@ parse_request(const char *p, size_t n, const struct lengths *len, struct req *re
     req->value = (struct slice){extras + len->extras + len->key,
                                 req->family == FAMILY_STORE ? 0 : value_bytes(len)};
     if (req->verb == VERB_STATS) {
-        cut_words(req);
+        req->word[0] = req->key; /* the command, as in a text line */
+        req->words = 1;
+        (void)req_cut_words(req->key, req);
     }
     return (struct parse){.status = PARSE_DONE, .consumed = whole};
 }

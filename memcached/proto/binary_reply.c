@@ -163,32 +163,18 @@ binary_put_number(struct chain *out, const struct chain_env *env, const struct r
     return is_silent(req, BINARY_SUCCESS) || put_packet(out, env, req, &packet, body);
 }
 
-static bool
-put_named(struct chain *out, const struct chain_env *env, const struct req *req,
-          struct slice name, struct slice value, struct slice tail)
+bool
+binary_put_stat(struct chain *out, const struct chain_env *env, const struct req *req,
+                struct slice name, struct slice value, bool ends_lines)
 {
     must(name.len <= UINT16_MAX && value.len <= INT32_MAX);
     char header[BINARY_HEADER_BYTES];
+    size_t tail = ends_lines ? sizeof LINES_END - 1 : 0;
     struct packet packet = {
-        .status = BINARY_SUCCESS, .key = name.len, .value = value.len + tail.len};
+        .status = BINARY_SUCCESS, .key = name.len, .value = value.len + tail};
     put_header(header, req, &packet);
     return chain_copy(out, env, header, sizeof header) &&
            chain_copy(out, env, name.p, name.len) &&
            chain_copy(out, env, value.p, value.len) &&
-           chain_copy(out, env, tail.p, tail.len);
-}
-
-bool
-binary_put_stat(struct chain *out, const struct chain_env *env, const struct req *req,
-                struct slice name, struct slice value)
-{
-    return put_named(out, env, req, name, value, (struct slice){NULL, 0});
-}
-
-bool
-binary_put_lines(struct chain *out, const struct chain_env *env, const struct req *req,
-                 struct slice name, struct slice lines, bool has_more)
-{
-    struct slice end = {LINES_END, has_more ? 0 : sizeof LINES_END - 1};
-    return put_named(out, env, req, name, lines, end);
+           chain_copy(out, env, LINES_END, tail);
 }

@@ -176,13 +176,6 @@ reset(struct req *req)
     req->meta = (struct req_meta){.delta = 1};
 }
 
-/* Append or prepend: the only time to live that counts is that of an item it creates. */
-static bool
-joins(const struct req *req)
-{
-    return req->meta.mode == 'A' || req->meta.mode == 'P';
-}
-
 /* The data block of an ms goes whenever its length is known, whatever else is wrong. */
 static struct parse
 parse_store(struct slice rest, size_t consumed, struct req *req)
@@ -194,7 +187,9 @@ parse_store(struct slice rest, size_t consumed, struct req *req)
     }
     enum reply error =
         req->key.len > REQ_KEY_MAX ? REPLY_BAD_FORMAT : take_flags(rest, 3, req);
-    if (joins(req) && meta_has(req, 'N')) {
+    bool joins = req->meta.mode == 'A' || req->meta.mode == 'P';
+    if (joins &&
+        meta_has(req, 'N')) { /* only an item that it creates has a time to live of it */
         req->exptime = req->meta.create_exptime;
     }
     struct parse result = result_of(consumed, error);

@@ -118,8 +118,12 @@ struct parse {
 
 /* Cuts the next word off *rest. False at the end. */
 bool req_next_word(struct slice *rest, struct slice *word);
+/* Puts the words of the text behind those in req->word, the first ones, and counts all. Returns the
+ * last. */
+struct slice req_cut_words(struct slice text, struct req *req);
 /* The next key of a RETRIEVE; req->keys must be above 0 and is counted down. */
 struct slice req_next_key(struct req *req);
 bool req_word_is(struct slice word, const char *text);
+bool req_begins(struct slice text, const char *with);
 /* The whole word as a number: digits, or zeros behind a minus sign. */
 must_check bool req_digits_u64(struct slice word, uint64_t *out);

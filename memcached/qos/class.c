@@ -33,8 +33,7 @@ class_conf_make(bool is_on, uint32_t bulk_keys, uint64_t bulk_bytes)
 {
     return (struct class_conf){.is_on = is_on,
                                .bulk_keys = is_on ? bulk_keys : UINT32_MAX,
-                               .bulk_bytes = is_on ? bulk_bytes : UINT64_MAX,
-                               .late_bytes = is_on ? (size_t)bulk_bytes : 0};
+                               .bulk_bytes = is_on ? bulk_bytes : UINT64_MAX};
 }
 
 enum req_class

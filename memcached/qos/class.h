@@ -24,8 +24,8 @@ enum req_class {
 struct class_conf {
     bool is_on;
     uint32_t bulk_keys;
-    uint64_t bulk_bytes;
-    size_t late_bytes; /* a value found that is larger makes its request bulk; 0: none */
+    uint64_t
+        bulk_bytes; /* a larger value makes its request bulk, also when it is found */
 };
 
 struct class_conf class_conf_make(bool is_on, uint32_t bulk_keys, uint64_t bulk_bytes);

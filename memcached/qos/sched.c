@@ -7,24 +7,15 @@
 #define DEFERRED_TURNS_MAX 5 /* a pass's deferred work is at most so many turns long */
 
 void
-sched_init(struct sched *s)
+sched_init(struct sched *s, const struct class_shares *shares, nsec_t max_wait)
 {
-    struct class_shares shares;
+    int64_t rest = SCHED_ROUND_NS;
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         fair_init(&s->queues[c].waiting, FAIR_QUEUE_CLASS + c, SCHED_TENANT_NS,
                   SCHED_DEBT_ROUNDS * (int64_t)SCHED_ROUND_NS);
         s->queues[c].waits_since = 0;
     }
     s->length = 0;
-    class_shares_init(&shares);
-    sched_set(s, &shares, SCHED_MAX_WAIT_NS);
-}
-
-void
-sched_set(struct sched *s, const struct class_shares *shares, nsec_t max_wait)
-{
-    int64_t rest = SCHED_ROUND_NS;
-    must(s->length == 0);
     for (unsigned c = CLASS_SMALL + 1; c < CLASS_COUNT; c++) {
         struct sched_queue *q = &s->queues[c];
         q->quantum =

@@ -42,10 +42,7 @@ struct sched {
     nsec_t max_wait;
 };
 
-/* With the default shares and wait. */
-void sched_init(struct sched *s);
-/* Before anything is queued. */
-void sched_set(struct sched *s, const struct class_shares *shares, nsec_t max_wait);
+void sched_init(struct sched *s, const struct class_shares *shares, nsec_t max_wait);
 /* From here on tenants share the queues. */
 void sched_set_tenants(struct sched *s, struct fair_table *table);
 

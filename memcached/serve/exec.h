@@ -50,30 +50,32 @@ exec_copy(char *to, const struct item *item, size_t total)
     }
 }
 
-must_check enum session_ran exec_retrieve(struct session *s, const struct env *env,
-                                          struct chain *out,
-                                          const struct session_limits *limits);
+/* Executes the session's request, or goes on with it, ... */
+typedef enum session_ran exec_fn(struct session *s, const struct env *env,
+                                 struct chain *out);
+/* ... in pieces. */
+typedef enum session_ran exec_pieces_fn(struct session *s, const struct env *env,
+                                        struct chain *out,
+                                        const struct session_limits *limits);
+
+must_check exec_pieces_fn exec_retrieve;
 /* First half of a store: takes memory for the value. DONE when it was refused. */
-must_check enum session_ran exec_store_begin(struct session *s, const struct env *env,
-                                             struct chain *out);
+must_check exec_fn exec_store_begin;
 /* Second half: the body is complete. */
-must_check enum session_ran exec_store_end(struct session *s, const struct env *env,
-                                           struct chain *out);
+must_check exec_fn exec_store_end;
+must_check exec_fn exec_arith, exec_touch, exec_delete, exec_sasl, exec_debugitem;
+must_check exec_pieces_fn exec_admin;
+/* mg, md, ma, me. */
+must_check exec_pieces_fn exec_meta;
+/* slabs, lru, lru_crawler. */
+must_check exec_pieces_fn exec_maint;
+/* A dump of the crawler that goes on. */
+must_check exec_pieces_fn exec_dump;
 /* A set without a watcher, whose value is here as a whole: its CR LF has been looked at. */
 must_check enum reply exec_set(const struct env *env, const struct ascii_set *set,
                                const char *value, uint8_t owner);
-must_check enum session_ran exec_arith(struct session *s, const struct env *env,
-                                       struct chain *out);
-must_check enum session_ran exec_touch(struct session *s, const struct env *env,
-                                       struct chain *out);
 must_check enum session_ran exec_touch_binary(const struct session *s,
                                               const struct env *env, struct chain *out);
-must_check enum session_ran exec_delete(struct session *s, const struct env *env,
-                                        struct chain *out);
-/* mg, md, ma, me. */
-must_check enum session_ran exec_meta(struct session *s, const struct env *env,
-                                      struct chain *out,
-                                      const struct session_limits *limits);
 /* Answers a meta command with this status and what needs no item, the flags k and O. */
 must_check enum session_ran exec_meta_echo(const struct req *req, const struct env *env,
                                            struct chain *out, const char *status,
@@ -84,26 +86,12 @@ enum watch_cmd exec_meta_cmd(const struct req *req);
 must_check enum session_ran exec_meta_store(const struct session *s,
                                             const struct env *env, struct chain *out,
                                             struct item *item);
-must_check enum session_ran exec_sasl(struct session *s, const struct env *env,
-                                      struct chain *out);
-must_check enum session_ran exec_admin(struct session *s, const struct env *env,
-                                       struct chain *out,
-                                       const struct session_limits *limits);
-/* slabs, lru, lru_crawler. */
-must_check enum session_ran exec_maint(struct session *s, const struct env *env,
-                                       struct chain *out,
-                                       const struct session_limits *limits);
-/* Dumps of the crawler: begins one of these classes, or of the table, or goes on. */
+/* Begins a dump of these classes, or of the table. */
 must_check enum session_ran exec_dump_begin(struct session *s, const struct env *env,
                                             struct chain *out,
                                             const struct store_walk_spec *ask,
                                             bool is_mg);
-must_check enum session_ran exec_dump(struct session *s, const struct env *env,
-                                      struct chain *out,
-                                      const struct session_limits *limits);
 void exec_dump_end(struct session *s, const struct env *env);
-must_check enum session_ran exec_debugitem(struct session *s, const struct env *env,
-                                           struct chain *out);
 /* Gives back what the client still holds. */
 void exec_debug_end(struct session *s, const struct env *env);
 

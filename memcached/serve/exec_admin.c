@@ -256,8 +256,7 @@ static enum reply (*const replies[VERB_COUNT])(const struct req *, const struct 
 };
 
 /* and others. */
-static enum session_ran (*const runs[VERB_COUNT])(struct session *, const struct env *,
-                                                  struct chain *) = {
+static exec_fn *const runs[VERB_COUNT] = {
     [VERB_STATS] = exec_hooked,
     [VERB_QOS] = exec_hooked,
     [VERB_VERSION] = exec_version,

@@ -94,21 +94,14 @@ exec_dump_end(struct session *s, const struct env *env)
     }
 }
 
-static enum reply
-last_reply(const struct rules *rules, enum dump_kind kind)
-{
-    if (!rules->dumps_are_framed) {
-        return REPLY_NONE;
-    }
-    return kind == DUMP_MG ? REPLY_META_MISS : REPLY_END;
-}
-
 static enum session_ran
 finish(const struct session *s, const struct env *env, struct chain *out,
        enum dump_kind kind)
 {
-    enum reply reply = last_reply(env->conf->rules, kind);
-    return reply == REPLY_NONE ? RAN_DONE : exec_reply(s, env, out, reply);
+    if (!env->conf->rules->dumps_are_framed) {
+        return RAN_DONE;
+    }
+    return exec_reply(s, env, out, kind == DUMP_MG ? REPLY_META_MISS : REPLY_END);
 }
 
 enum session_ran

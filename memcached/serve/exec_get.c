@@ -54,14 +54,6 @@ look_up(const struct req *req, const struct env *env, struct slice word)
     return NULL;
 }
 
-/* What of the stored value the client gets: a text client the line end too. */
-static size_t
-wire_bytes(const struct req *req, const struct item *item)
-{
-    return (size_t)item_value_len(item) +
-           (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
-}
-
 static size_t
 put_head(const struct req *req, const struct item *item, char *to)
 {
@@ -114,7 +106,8 @@ static bool
 put_hit(const struct req *req, const struct env *env, struct chain *out,
         struct item *item)
 {
-    size_t total = wire_bytes(req, item);
+    size_t end = req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES;
+    size_t total = (size_t)item_value_len(item) + end;
     bool is_copied = total <= COPY_MAX;
     char *to = chain_reserve(out, &env->chain, VALUE_HEAD_MAX + (is_copied ? total : 0));
     if (to == NULL) {

@@ -91,12 +91,6 @@ reassign(const struct req *req, const struct env *env)
 }
 
 static enum reply
-automove_ratio(const struct req *req, struct store_automove *conf)
-{
-    return read_fraction(word(req, 3), &conf->ratio) ? REPLY_OK : REPLY_ERROR;
-}
-
-static enum reply
 automove_window(const struct req *req, const struct rules *rules,
                 struct store_automove *conf)
 {
@@ -109,14 +103,6 @@ automove_window(const struct req *req, const struct rules *rules,
     }
     conf->window = (unsigned)window;
     return REPLY_OK;
-}
-
-/* There is no external storage whose share of free pages it could be. */
-static enum reply
-automove_free_ratio(const struct req *req)
-{
-    double ratio;
-    return read_fraction(word(req, 3), &ratio) ? REPLY_OK : REPLY_BAD_FORMAT;
 }
 
 static enum reply
@@ -145,11 +131,13 @@ automove(const struct req *req, const struct env *env)
         return REPLY_ERROR;
     }
     if (req_word_is(what, "ratio")) {
-        reply = automove_ratio(req, &conf);
+        reply = read_fraction(word(req, 3), &conf.ratio) ? REPLY_OK : REPLY_ERROR;
     } else if (rules->has_automove_window && req_word_is(what, "window")) {
         reply = automove_window(req, rules, &conf);
     } else if (rules->has_automove_window && req_word_is(what, "freeratio")) {
-        reply = automove_free_ratio(req);
+        /* There is no external storage whose share of free pages it could be. */
+        double ignored;
+        reply = read_fraction(word(req, 3), &ignored) ? REPLY_OK : REPLY_BAD_FORMAT;
     } else {
         reply = automove_level(req, rules, &conf);
     }

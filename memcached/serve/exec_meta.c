@@ -134,48 +134,48 @@ wants_value(const struct req *req, const struct store_seen *seen)
     return meta_has(req, 'v') && !(meta_has(req, 'C') && req->meta.compare == seen->cas);
 }
 
-/* A hit while its line is written. */
-struct hit {
-    const struct item *item; /* or its head alone */
+/* An item while its line is written. */
+struct shown_item {
     struct slice key;
+    bool is_binary_key;
+    uint32_t value_len;
     const struct store_seen *seen;
     uint32_t exptime; /* at the flag that is being written */
 };
 
 static void
-put_hit_flag(struct meta_line *line, const struct req *req, const struct env *env,
-             struct hit *hit, char flag)
+put_flag(struct meta_line *line, const struct req *req, const struct env *env,
+         struct shown_item *shown, char flag)
 {
-    const struct item *item = hit->item;
     switch (flag) {
     case 'T':
-        hit->exptime = exec_exptime(env, req->exptime);
+        shown->exptime = exec_exptime(env, req->exptime);
         return;
     case 'N':
-        if (hit->seen->is_created) {
-            hit->exptime = exec_exptime(env, req->meta.create_exptime);
+        if (shown->seen->is_created) {
+            shown->exptime = exec_exptime(env, req->meta.create_exptime);
         }
         return;
     case 't':
-        meta_line_ttl(line, ttl_of(env, hit->exptime));
+        meta_line_ttl(line, ttl_of(env, shown->exptime));
         return;
     case 's':
-        meta_line_number(line, 's', item_value_len(item));
+        meta_line_number(line, 's', shown->value_len);
         return;
     case 'c':
-        meta_line_number(line, 'c', hit->seen->cas);
+        meta_line_number(line, 'c', shown->seen->cas);
         return;
     case 'f':
-        meta_line_number(line, 'f', hit->seen->flags);
+        meta_line_number(line, 'f', shown->seen->flags);
         return;
     case 'h':
-        meta_line_number(line, 'h', hit->seen->was_fetched);
+        meta_line_number(line, 'h', shown->seen->was_fetched);
         return;
     case 'l':
-        meta_line_number(line, 'l', idle_of(env, hit->seen->last_access));
+        meta_line_number(line, 'l', idle_of(env, shown->seen->last_access));
         return;
     case 'k':
-        meta_line_key(line, hit->key, item_has_binary_key(item));
+        meta_line_key(line, shown->key, shown->is_binary_key);
         return;
     case 'O':
         meta_line_opaque(line, req);
@@ -185,21 +185,36 @@ put_hit_flag(struct meta_line *line, const struct req *req, const struct env *en
     }
 }
 
-/* In p[0..META_LINE_MAX); returns its length. */
-static size_t
+/* Those of the request's flags that are in `flags`, which replies to its verb show. */
+static inline void
+put_flags(struct meta_line *line, const struct req *req, const struct env *env,
+          struct shown_item *shown, uint64_t flags)
+{
+    for (unsigned i = 0; i < req->meta.count; i++) {
+        if ((flags & meta_bit(req->meta.order[i])) != 0) {
+            put_flag(line, req, env, shown, req->meta.order[i]);
+        }
+    }
+}
+
+/* In p[0..META_LINE_MAX); returns its length. `item` may be its head alone. */
+static __attribute__((flatten)) size_t
 put_hit_line(char *p, const struct req *req, const struct env *env, struct slice key,
              const struct item *item, const struct store_seen *seen)
 {
-    struct hit hit = {
-        .item = item, .key = key, .seen = seen, .exptime = seen->exptime_before};
+    struct shown_item hit = {.key = key,
+                             .is_binary_key = item_has_binary_key(item),
+                             .value_len = item_value_len(item),
+                             .seen = seen,
+                             .exptime = seen->exptime_before};
     struct meta_line line = wants_value(req, seen)
-                                ? meta_line_begin_value(p, item_value_len(item))
+                                ? meta_line_begin_value(p, hit.value_len)
                                 : meta_line_begin(p, "HD");
     if (seen->is_created) {
         hit.exptime = STORE_NEVER; /* until N is reached */
     }
     for (unsigned i = 0; i < req->meta.count; i++) {
-        put_hit_flag(&line, req, env, &hit, req->meta.order[i]);
+        put_flag(&line, req, env, &hit, req->meta.order[i]);
     }
     if (seen->is_won_before) {
         meta_line_mark(&line, 'Z');
@@ -372,12 +387,18 @@ static const enum store_mode modes[UCHAR_MAX + 1] = {
 
 _Static_assert(STORE_SET == 0, "the default of modes");
 
-static enum session_ran
+static __attribute__((flatten)) enum session_ran
 reply_stored(const struct req *req, const struct env *env, struct chain *out,
              enum store_status status, const struct store_result *result,
              struct slice key)
 {
     bool is_stored = status == STORE_OK;
+    struct store_seen seen = {.cas = is_stored ? result->cas : 0};
+    struct shown_item shown = {.key = key,
+                               .is_binary_key = meta_has(req, 'b'),
+                               .value_len =
+                                   is_stored ? result->value_len : req->value_len,
+                               .seen = &seen};
     const char *word = is_stored                ? "HD"
                        : status == STORE_EXISTS ? "EX"
                        : status == STORE_MISS   ? "NF"
@@ -387,24 +408,8 @@ reply_stored(const struct req *req, const struct env *env, struct chain *out,
         return RAN_NO_MEMORY;
     }
     struct meta_line line = meta_line_begin(p, word);
-    for (unsigned i = 0; i < req->meta.count; i++) {
-        switch (req->meta.order[i]) {
-        case 'k':
-            meta_line_key(&line, key, meta_has(req, 'b'));
-            break;
-        case 'O':
-            meta_line_opaque(&line, req);
-            break;
-        case 'c':
-            meta_line_number(&line, 'c', is_stored ? result->cas : 0);
-            break;
-        case 's':
-            meta_line_number(&line, 's', is_stored ? result->value_len : req->value_len);
-            break;
-        default:
-            break;
-        }
-    }
+    put_flags(&line, req, env, &shown,
+              meta_bit('k') | meta_bit('O') | meta_bit('c') | meta_bit('s'));
     close_line(out, &line);
     return RAN_DONE;
 }
@@ -504,50 +509,26 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
 
 /* ---- ma ------------------------------------------------------------------------------- */
 
-static bool
-is_increment(const struct req *req)
-{
-    return req->meta.mode != 'D' && req->meta.mode != '-';
-}
-
-static bool
+static __attribute__((flatten)) bool
 reply_number(const struct req *req, const struct env *env, struct chain *out,
              struct slice key, struct slice digits, const struct store_result *result)
 {
     bool has_value = meta_has(req, 'v');
-    uint32_t exptime = result->is_created ? STORE_NEVER : result->exptime_before;
+    struct store_seen seen = {.cas = result->cas, .is_created = result->is_created};
+    struct shown_item shown = {.key = key,
+                               .is_binary_key = meta_has(req, 'b'),
+                               .seen = &seen,
+                               .exptime = result->is_created ? STORE_NEVER
+                                                             : result->exptime_before};
     char *p = open_line(env, out);
     if (p == NULL) {
         return false;
     }
     struct meta_line line = has_value ? meta_line_begin_value(p, (uint32_t)digits.len)
                                       : meta_line_begin(p, "HD");
-    for (unsigned i = 0; i < req->meta.count; i++) {
-        switch (req->meta.order[i]) {
-        case 'N':
-            if (result->is_created) {
-                exptime = exec_exptime(env, req->meta.create_exptime);
-            }
-            break;
-        case 'T':
-            exptime = exec_exptime(env, req->exptime);
-            break;
-        case 't':
-            meta_line_ttl(&line, ttl_of(env, exptime));
-            break;
-        case 'c':
-            meta_line_number(&line, 'c', result->cas);
-            break;
-        case 'k':
-            meta_line_key(&line, key, meta_has(req, 'b'));
-            break;
-        case 'O':
-            meta_line_opaque(&line, req);
-            break;
-        default:
-            break;
-        }
-    }
+    put_flags(&line, req, env, &shown,
+              meta_bit('N') | meta_bit('T') | meta_bit('t') | meta_bit('c') |
+                  meta_bit('k') | meta_bit('O'));
     close_line(out, &line);
     return !has_value || ascii_put_number(out, &env->chain, digits.p, digits.len);
 }
@@ -581,7 +562,7 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
     char decoded[REQ_KEY_MAX];
     struct slice key = meta_key(req, decoded);
     struct store_sum sum = {
-        .increments = is_increment(req),
+        .increments = req->meta.mode != 'D' && req->meta.mode != '-',
         .has_compare = has_nonzero_compare(req),
         .creates = meta_has(req, 'N'),
         .is_binary_key = meta_has(req, 'b'),

@@ -10,13 +10,6 @@
 #define TEXT_AUTHENTICATED "Authenticated"
 
 static enum session_ran
-exec_list(const struct session *s, const struct env *env, struct chain *out)
-{
-    const char *names = auth_mechanisms(env->conf->auth);
-    return exec_reply_body(s, env, out, BINARY_SUCCESS, names, strlen(names));
-}
-
-static enum session_ran
 answer(struct session *s, const struct env *env, struct chain *out,
        enum auth_status status, struct slice challenge)
 {
@@ -51,7 +44,8 @@ exec_sasl(struct session *s, const struct env *env, struct chain *out)
         return exec_reply(s, env, out, REPLY_ERROR);
     }
     if (req->verb == VERB_SASL_LIST) {
-        return exec_list(s, env, out);
+        const char *names = auth_mechanisms(auth);
+        return exec_reply_body(s, env, out, BINARY_SUCCESS, names, strlen(names));
     }
     /* Whatever the result: a client that begins anew is not authenticated until it has
      * succeeded. */

@@ -13,17 +13,12 @@ static const enum store_mode modes[VERB_COUNT] = {
     [VERB_PREPEND] = STORE_PREPEND, [VERB_CAS] = STORE_SET,
 };
 
-static bool
-is_joining(const struct req *req)
-{
-    return req->verb == VERB_APPEND || req->verb == VERB_PREPEND;
-}
-
 /* A store that compares and swaps: cas, and what a binary client sends a CAS with. */
 static bool
 is_cas(const struct req *req)
 {
-    return req->protocol == PROTOCOL_BINARY ? req->compare != 0 && !is_joining(req)
+    bool joins = req->verb == VERB_APPEND || req->verb == VERB_PREPEND;
+    return req->protocol == PROTOCOL_BINARY ? req->compare != 0 && !joins
                                             : req->verb == VERB_CAS;
 }
 

@@ -82,65 +82,61 @@ key_event_put_listened(const struct env *env, enum watch_cmd cmd, const struct i
     key_event_lookup(env, key);
 }
 
-static int64_t
-seconds_left(uint32_t exptime, uint32_t now)
+static void
+tell_stored(const struct env *env, struct key key, unsigned cmd, enum store_status status,
+            const struct store_result *result)
 {
-    return exptime > now ? (int64_t)exptime - now : 0;
-}
-
-void
-key_event_outcome_listened(const struct env *env, const struct key_event_put *put,
-                           enum store_status status, const struct store_result *result)
-{
-    if (!watch_wants(env->log, WATCH_MUTATIONS)) {
-        return;
-    }
-    bool is_stored = status == STORE_OK;
-    struct watch_event event = {
-        .kind = WATCH_ITEM_STORE,
-        .status = (uint8_t)status,
-        .cmd = put->cmd,
-        .class_id = is_stored ? result->class_id : put->class_id,
-        .fd = env->client_fd,
-        .size = is_stored ? result->value_len : put->size,
-        .ttl = seconds_left(is_stored ? result->exptime_after : put->exptime, env->now)};
-    watch_push(env->log, &event, put->key, put->key_len);
-}
-
-void
-key_event_stored_listened(const struct env *env, struct key key, enum watch_cmd cmd,
-                          enum store_status status, const struct store_result *result)
-{
+    uint32_t exptime = result->exptime_after;
     struct watch_event event = {.kind = WATCH_ITEM_STORE,
                                 .status = (uint8_t)status,
                                 .cmd = (uint8_t)cmd,
                                 .class_id = result->class_id,
                                 .fd = env->client_fd,
                                 .size = result->value_len,
-                                .ttl = seconds_left(result->exptime_after, env->now)};
-    watch_push(env->log, &event, key.p, key.len);
+                                .ttl = exptime > env->now ? exptime - env->now : 0};
+    if (watch_wants(env->log, WATCH_MUTATIONS)) {
+        watch_push(env->log, &event, key.p, key.len);
+    }
 }
 
 void
-key_event_created_listened(const struct env *env, struct key key,
-                           const struct store_result *result)
+key_event_outcome_listened(const struct env *env, const struct key_event_put *put,
+                           enum store_status status, const struct store_result *result)
+{
+    struct store_result wanted = {
+        .class_id = put->class_id, .value_len = put->size, .exptime_after = put->exptime};
+    tell_stored(env, (struct key){put->key, put->key_len}, put->cmd, status,
+                status == STORE_OK ? result : &wanted);
+}
+
+void
+key_event_refused(const struct env *env, struct key key, enum watch_cmd cmd,
+                  enum store_status status)
+{
+    static const struct store_result nothing;
+    tell_stored(env, key, cmd, status, &nothing);
+}
+
+void
+key_event_created(const struct env *env, struct key key,
+                  const struct store_result *result)
 {
     if (watch_wants(env->log, WATCH_FETCHERS)) {
         tell_get(env, key, STORE_MISS, NULL);
     }
-    if (watch_wants(env->log, WATCH_MUTATIONS)) {
-        key_event_stored_listened(env, key, WATCH_CMD_ADD, STORE_OK, result);
-    }
+    tell_stored(env, key, WATCH_CMD_ADD, STORE_OK, result);
 }
 
 void
-key_event_deleted_listened(const struct env *env, struct key key, bool is_meta,
-                           const struct store_result *result)
+key_event_deleted(const struct env *env, struct key key, bool is_meta,
+                  const struct store_result *result)
 {
     struct watch_event event = {.kind = WATCH_DELETED,
                                 .cmd = is_meta ? WATCH_CMD_META_DELETE : WATCH_CMD_DELETE,
                                 .class_id = result->class_id,
                                 .fd = env->client_fd,
                                 .size = result->value_len};
-    watch_push(env->log, &event, key.p, key.len);
+    if (watch_wants(env->log, WATCH_DELETIONS)) {
+        watch_push(env->log, &event, key.p, key.len);
+    }
 }

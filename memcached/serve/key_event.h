@@ -25,18 +25,11 @@ struct key_event_put {
 void key_event_get_listened(const struct env *env, struct key key,
                             enum store_status status, const struct item *item);
 void key_event_lookup_listened(const struct env *env, struct key key);
-void key_event_created_listened(const struct env *env, struct key key,
-                                const struct store_result *result);
 void key_event_attempt_listened(const struct env *env, struct key key, bool is_delete);
 void key_event_put_listened(const struct env *env, enum watch_cmd cmd,
                             const struct item *item, struct key_event_put *put);
 void key_event_outcome_listened(const struct env *env, const struct key_event_put *put,
                                 enum store_status status,
-                                const struct store_result *result);
-void key_event_stored_listened(const struct env *env, struct key key, enum watch_cmd cmd,
-                               enum store_status status,
-                               const struct store_result *result);
-void key_event_deleted_listened(const struct env *env, struct key key, bool is_meta,
                                 const struct store_result *result);
 
 /* What storing in this mode is called. */
@@ -78,15 +71,8 @@ key_event_set(const struct env *env, struct key key)
 }
 
 /* A storage command was refused before its value came: TOO_LARGE or NO_MEMORY. */
-static inline void
-key_event_refused(const struct env *env, struct key key, enum watch_cmd cmd,
-                  enum store_status status)
-{
-    if (watch_wants(env->log, WATCH_MUTATIONS)) {
-        static const struct store_result nothing;
-        key_event_stored_listened(env, key, cmd, status, &nothing);
-    }
-}
+void key_event_refused(const struct env *env, struct key key, enum watch_cmd cmd,
+                       enum store_status status);
 
 /* Before store_commit of the reserved item ... */
 static inline void
@@ -110,14 +96,8 @@ key_event_outcome(const struct env *env, const struct key_event_put *put,
 }
 
 /* Arithmetic on a missing key has made an item. Upstream adds it by a second look-up. */
-static inline void
-key_event_created(const struct env *env, struct key key,
-                  const struct store_result *result)
-{
-    if (watch_wants(env->log, WATCH_FETCHERS | WATCH_MUTATIONS)) {
-        key_event_created_listened(env, key, result);
-    }
-}
+void key_event_created(const struct env *env, struct key key,
+                       const struct store_result *result);
 
 /* A delete command has come; before the store is asked. */
 static inline void
@@ -130,11 +110,5 @@ key_event_delete(const struct env *env, struct key key)
 }
 
 /* An item was really deleted (not made stale, not emptied). */
-static inline void
-key_event_deleted(const struct env *env, struct key key, bool is_meta,
-                  const struct store_result *result)
-{
-    if (watch_wants(env->log, WATCH_DELETIONS)) {
-        key_event_deleted_listened(env, key, is_meta, result);
-    }
-}
+void key_event_deleted(const struct env *env, struct key key, bool is_meta,
+                       const struct store_result *result);

@@ -4,6 +4,7 @@
 #include "serve/prefix.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -146,18 +147,13 @@ prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what,
 void
 prefixes_set_on(struct prefixes *p, bool is_on)
 {
-    PTHREAD_OK(pthread_mutex_lock(&p->lock));
-    p->is_on = is_on;
-    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
+    atomic_store(&p->is_on, is_on);
 }
 
 bool
 prefixes_are_on(struct prefixes *p)
 {
-    PTHREAD_OK(pthread_mutex_lock(&p->lock));
-    bool is_on = p->is_on;
-    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
-    return is_on;
+    return atomic_load(&p->is_on);
 }
 
 void

@@ -28,8 +28,8 @@ struct prefixes {
     pthread_mutex_t lock;
     char delimiter;
     uint64_t seed;
-    bool is_on; /* as shown; threads that count ask elsewhere */
-    unsigned count, capacity;
+    _Atomic bool is_on; /* as shown; threads that count ask elsewhere */
+    unsigned count;
     unsigned slots;                /* a power of two; 0 while empty */
     struct prefix_entry **entries; /* in the order of their appearance */
     struct prefix_entry **table;   /* open addressing, at most half full */

@@ -17,6 +17,15 @@ is_binary(const struct sink *sink)
     return sink->req->protocol == PROTOCOL_BINARY;
 }
 
+static bool
+put_binary(struct sink *sink, const char *name, const char *text, size_t len,
+           bool ends_lines)
+{
+    return binary_put_stat(sink->out, sink->env, sink->req,
+                           (struct slice){name, strlen(name)}, (struct slice){text, len},
+                           ends_lines);
+}
+
 void
 sink_stat(struct sink *sink, const char *name, const char *value)
 {
@@ -25,9 +34,7 @@ sink_stat(struct sink *sink, const char *name, const char *value)
         return;
     }
     sink->has_failed |= is_binary(sink)
-                            ? !binary_put_stat(sink->out, sink->env, sink->req,
-                                               (struct slice){name, strlen(name)},
-                                               (struct slice){value, strlen(value)})
+                            ? !put_binary(sink, name, value, strlen(value), false)
                             : !ascii_put_stat(sink->out, sink->env, name, value);
 }
 
@@ -63,9 +70,6 @@ sink_text(struct sink *sink, const char *name, const char *text, size_t len,
     if (sink->take != NULL) {
         return;
     }
-    sink->has_failed |= is_binary(sink)
-                            ? !binary_put_lines(sink->out, sink->env, sink->req,
-                                                (struct slice){name, strlen(name)},
-                                                (struct slice){text, len}, has_more)
-                            : !chain_copy(sink->out, sink->env, text, len);
+    sink->has_failed |= is_binary(sink) ? !put_binary(sink, name, text, len, !has_more)
+                                        : !chain_copy(sink->out, sink->env, text, len);
 }

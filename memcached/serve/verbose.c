@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/be.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "proto/binary.h"
@@ -59,25 +60,18 @@ value_behind(struct slice line, unsigned word)
     return num_u64(number.p, number.len, &bytes) ? bytes + LINE_END_BYTES : 0;
 }
 
-static bool
-begins(struct slice line, const char *with)
-{
-    size_t len = strlen(with);
-    return line.len >= len && memcmp(line.p, with, len) == 0;
-}
-
 static void
 tell_line(struct verbose *t, int fd, const char *p, size_t len)
 {
     struct slice line = {p, without_end(p, len)};
     char text[VERBOSE_LINE_MAX + 16];
-    if (begins(line, "VALUE ")) {
+    if (req_begins(line, "VALUE ")) {
         struct slice key = word_of(line, 1);
         int n = snprintf(text, sizeof text, "sending key %.*s", (int)key.len, key.p);
         t->skip = value_behind(line, 3);
         log_client('>', fd, text, (size_t)n);
-    } else if (!begins(line, "STAT ")) {
-        t->skip = begins(line, "VA ") ? value_behind(line, 1) : 0;
+    } else if (!req_begins(line, "STAT ")) {
+        t->skip = req_begins(line, "VA ") ? value_behind(line, 1) : 0;
         log_client('>', fd, line.p, line.len);
     }
 }
@@ -85,15 +79,12 @@ tell_line(struct verbose *t, int fd, const char *p, size_t len)
 static void
 tell_packet(struct verbose *t, int fd, const char *header)
 {
-    const unsigned char *h = (const unsigned char *)header;
     char text[64];
-    unsigned status = (unsigned)h[STATUS_AT] << 8 | h[STATUS_AT + 1];
-    uint32_t body = 0;
-    for (unsigned i = 0; i < sizeof body; i++) {
-        body = body << 8 | h[BODY_LEN_AT + i];
-    }
+    unsigned opcode = (unsigned char)header[OPCODE_AT];
+    unsigned status = (unsigned)be_get(header + STATUS_AT, 2);
+    uint32_t body = (uint32_t)be_get(header + BODY_LEN_AT, 4);
     int n = snprintf(text, sizeof text, "binary 0x%02x status 0x%04x, %" PRIu32 " bytes",
-                     h[OPCODE_AT], status, body);
+                     opcode, status, body);
     t->skip = body;
     log_client('>', fd, text, (size_t)n);
 }

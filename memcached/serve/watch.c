@@ -192,6 +192,17 @@ watch_push(struct watch_ring *ring, const struct watch_event *event, const char 
 }
 
 void
+watch_push_conn(struct watch_ring *ring, enum watch_kind kind, enum watch_reason reason,
+                int fd, const char *addr)
+{
+    struct watch_event event = {
+        .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = fd};
+    if (watch_wants(ring, WATCH_CONNEVENTS)) {
+        watch_push(ring, &event, addr, strlen(addr));
+    }
+}
+
+void
 watch_on_store_event(void *ctx, const struct store_event *event)
 {
     struct watch *w = ctx;

@@ -157,6 +157,9 @@ watch_wants(const struct watch_ring *ring, uint32_t types)
 /* Appends an event to the calling thread's ring, or drops and counts it. */
 void watch_push(struct watch_ring *ring, const struct watch_event *event,
                 const char *text, size_t text_len);
+/* One of a connection, if these are watched. */
+void watch_push_conn(struct watch_ring *ring, enum watch_kind kind,
+                     enum watch_reason reason, int fd, const char *addr);
 
 /* store_conf.on_event; ctx is the struct watch. Any thread. */
 void watch_on_store_event(void *ctx, const struct store_event *event);

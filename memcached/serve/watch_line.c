@@ -67,13 +67,6 @@ watch_type_of_kind(enum watch_kind kind)
 
 /* ---- pieces --------------------------------------------------------------------------- */
 
-static void
-put_key(struct phrase *l, const char *key, size_t len)
-{
-    must(URI_ENCODED_MAX(len) < l->size - l->len);
-    l->len += uri_encode(l->to + l->len, key, len);
-}
-
 /* "tcp:1.2.3.4:5", "tcp6:[::1]:5", "udp:...", "unix:..." as "rip= rport= transport=". */
 static void
 put_peer(struct phrase *l, const char *text, int len)
@@ -192,7 +185,8 @@ watch_describe(const struct watch_event *event, const char *text, uint64_t gid,
                gid, kinds[event->kind].name);
     if (event->kind <= WATCH_EVICTION) {
         phrase_add(&l, " key=");
-        put_key(&l, text, event->text_len);
+        must(URI_ENCODED_MAX((size_t)event->text_len) < l.size - l.len);
+        l.len += uri_encode(l.to + l.len, text, event->text_len);
     }
     put_fields(&l, event, text, is_long);
     phrase_add(&l, "\n");

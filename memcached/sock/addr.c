@@ -53,14 +53,14 @@ addr_format_own(const char *transport, int fd, char *dst, size_t dst_len)
     addr_format(transport, (struct sockaddr *)&addr, len, dst, dst_len);
 }
 
-const char *
-addr_host(const char *formatted, size_t *len)
+void
+addr_put_host(const char *formatted, char *dst, size_t dst_len)
 {
     const char *begin = strchr(formatted, ':');
     const char *end = strrchr(formatted, ':');
     begin = begin != NULL ? begin + 1 : formatted;
-    *len = end != NULL && end > begin ? (size_t)(end - begin) : strlen(begin);
-    return begin;
+    size_t len = end != NULL && end > begin ? (size_t)(end - begin) : strlen(begin);
+    snprintf(dst, dst_len, "%.*s", (int)len, begin);
 }
 
 bool

@@ -32,7 +32,7 @@ void addr_format(const char *transport, const struct sockaddr *addr, socklen_t l
 void addr_format_own(const char *transport, int fd, char *dst, size_t dst_len);
 
 /* The host in what addr_format has written. */
-const char *addr_host(const char *formatted, size_t *len);
+void addr_put_host(const char *formatted, char *dst, size_t dst_len);
 
 /* `seed`: without it the choice of an address would be that of its key. */
 struct peer addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/num.h"

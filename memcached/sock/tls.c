@@ -29,19 +29,6 @@ struct tls {
     _Atomic uint32_t loaded_at;
 };
 
-struct tls_session {
-    SSL *ssl;
-    struct tls_thread *thread; /* that is inside a call */
-    size_t committed;          /* bytes that the next SSL_write has to be given again */
-    unsigned reads_left;       /* in this call */
-    unsigned late_messages;    /* of this call */
-    bool is_dry;               /* the last read of this call got less than it might */
-    bool is_empty;             /* and nothing at all, for now */
-    bool is_agreed;
-    bool is_broken; /* nothing more may be asked of ssl */
-    char reason[TLS_REASON_MAX];
-};
-
 /* ---- certificates --------------------------------------------------------------------- */
 
 /* Puts the sentence and the oldest of OpenSSL's complaints into err. */
@@ -493,12 +480,6 @@ tls_handshake(struct tls_session *s, struct tls_thread *thread)
     return io;
 }
 
-bool
-tls_is_agreed(const struct tls_session *s)
-{
-    return s->is_agreed;
-}
-
 enum tls_io
 tls_recv(struct tls_session *s, struct tls_thread *thread, char *to, size_t room,
          size_t *got, bool *has_more)
@@ -507,16 +488,11 @@ tls_recv(struct tls_session *s, struct tls_thread *thread, char *to, size_t room
     int result = SSL_read_ex(s->ssl, to, room, got);
     if (result == 1) {
         *has_more = !s->is_dry || SSL_has_pending(s->ssl) != 0;
+        s->was_held = s->reads_left == READS_PER_CALL;
         return TLS_OK;
     }
     *got = 0;
     return judge(s, result, &thread->protocol_errors);
-}
-
-bool
-tls_was_held(const struct tls_session *s)
-{
-    return s->reads_left == READS_PER_CALL;
 }
 
 /* The next record of the runs from `at` bytes into the first one on: a run that fills it is
@@ -573,18 +549,6 @@ tls_send(struct tls_session *s, struct tls_thread *thread, const struct iovec *i
         }
     }
     return TLS_OK;
-}
-
-bool
-tls_is_committed(const struct tls_session *s)
-{
-    return s->committed != 0;
-}
-
-const char *
-tls_reason(const struct tls_session *s)
-{
-    return s->reason;
 }
 
 void

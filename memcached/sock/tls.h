@@ -15,13 +15,13 @@
 #include "base/ctr.h"
 #include "base/must.h"
 
+struct ssl_st;
+struct tls;
+
 #define TLS_RECORD_MAX 16384 /* bytes of a record, by the standard */
 #define TLS_REASON_MAX 96
 #define TLS_VERIFY_MODES 4
 #define TLS_VERSIONS 4
-
-struct tls;
-struct tls_session;
 
 struct tls_conf {
     const char *chain_cert, *key, *ca_cert, *ciphers; /* NULL: not given */
@@ -48,6 +48,22 @@ struct tls_thread {
     ctr_t handshake_errors; /* connections that came to no agreement */
     ctr_t protocol_errors;  /* connections broken by records behind it */
     ctr_t new_sessions;     /* put into the cache */
+};
+
+struct tls_session {
+    bool is_agreed; /* the handshake is done */
+    bool
+        was_held; /* the last tls_recv took nothing from the descriptor: it came before */
+    size_t committed; /* bytes that the next tls_send has to be given again; 0: none */
+    char reason[TLS_REASON_MAX]; /* why it is TLS_BROKEN, for the log */
+    /* The rest is for tls.c alone. */
+    struct ssl_st *ssl;
+    struct tls_thread *thread; /* that is inside a call */
+    unsigned reads_left;       /* in this call */
+    unsigned late_messages;    /* of this call */
+    bool is_dry;               /* the last read of this call got less than it might */
+    bool is_empty;             /* and nothing at all, for now */
+    bool is_broken;            /* nothing more may be asked of ssl */
 };
 
 enum tls_io {
@@ -83,22 +99,16 @@ void tls_thread_fini(struct tls_thread *thread);
 
 /* The descriptor stays the caller's. NULL: no memory. */
 struct tls_session *tls_begin(struct tls *t, int fd, enum tls_mode mode);
-/* One step of the handshake. OK: it is done, and tls_is_agreed. */
+/* One step of the handshake. OK: it is done. */
 must_check enum tls_io tls_handshake(struct tls_session *s, struct tls_thread *thread);
-bool tls_is_agreed(const struct tls_session *s);
 /* After the handshake. OK: *got bytes, at least one; *has_more: the next call may find more
  * without an event of the descriptor. */
 must_check enum tls_io tls_recv(struct tls_session *s, struct tls_thread *thread,
                                 char *to, size_t room, size_t *got, bool *has_more);
-/* Has the last tls_recv taken nothing from the descriptor? It came with input before it. */
-bool tls_was_held(const struct tls_session *s);
 /* After the handshake. *sent bytes of the runs have gone; OK: all. After WANT_* the bytes
- * behind them may be on their way already: they must be what is offered next time, and until
- * then tls_is_committed. */
+ * behind them may be on their way already: they are committed, and must be what is offered next
+ * time. */
 must_check enum tls_io tls_send(struct tls_session *s, struct tls_thread *thread,
                                 const struct iovec *iov, unsigned runs, size_t *sent);
-bool tls_is_committed(const struct tls_session *s);
-/* Why it is TLS_BROKEN, for the log. */
-const char *tls_reason(const struct tls_session *s);
 /* Says good-bye if that can be done at once; *s is NULL afterwards, and may be before. */
 void tls_end(struct tls_session **s);

@@ -200,7 +200,7 @@ TEST(tokens_of_the_gone_are_others)
     }
     sim_pass(&sim, clients, 3);
     ck_assert_uint_eq(replies_of(&clients[0]), 1);
-    expect(ticket_is_waiting(&clients[1].pump.work.ticket));
+    expect(waitq_is_waiting(&clients[1].pump.work.ticket.wait));
     clients[1].is_gone = true;
     uint64_t before = admitted(CLASS_SMALL);
     sim_sleep(&sim);
@@ -217,7 +217,8 @@ TEST(waiting_ends_in_time)
     open_with((struct limiter_conf){.total = {1, 1}, .max_delay = 50 * NSEC_PER_MSEC});
     client_says(&clients[0], "get a\r\nget a\r\n");
     sim_pass(&sim, clients, 1);
-    if (replies_of(&clients[0]) == 1 && ticket_is_waiting(&clients[0].pump.work.ticket)) {
+    if (replies_of(&clients[0]) == 1 &&
+        waitq_is_waiting(&clients[0].pump.work.ticket.wait)) {
         sim_sleep(&sim);
     }
     expect(sent_is(&clients[0], "END\r\nSERVER_ERROR 307 busy\r\n"));

@@ -522,14 +522,14 @@ TEST(test_other_replies)
 {
     struct req stat = req_of(0x10, VERB_STATS, FAMILY_CONTROL);
     ck_assert(binary_put_stat(&chain, &env, &stat, (struct slice){"pid", 3},
-                              (struct slice){"42", 2}));
+                              (struct slice){"42", 2}, false));
     CHECK_OUTPUT(OUT("\x10", "\0\3", "\0", "\0\0", "\x05", "\0") "pid42");
-    ck_assert(binary_put_lines(&chain, &env, &stat, (struct slice){"detailed", 8},
-                               (struct slice){"PREFIX a\r\n", 10}, true));
+    ck_assert(binary_put_stat(&chain, &env, &stat, (struct slice){"detailed", 8},
+                              (struct slice){"PREFIX a\r\n", 10}, false));
     CHECK_OUTPUT(
         OUT("\x10", "\0\x08", "\0", "\0\0", "\x12", "\0") "detailedPREFIX a\r\n");
-    ck_assert(binary_put_lines(&chain, &env, &stat, (struct slice){"detailed", 8},
-                               (struct slice){"PREFIX a\r\n", 10}, false));
+    ck_assert(binary_put_stat(&chain, &env, &stat, (struct slice){"detailed", 8},
+                              (struct slice){"PREFIX a\r\n", 10}, true));
     CHECK_OUTPUT(
         OUT("\x10", "\0\x08", "\0", "\0\0", "\x17", "\0") "detailedPREFIX a\r\nEND\r\n");
     ck_assert(binary_put_reply(&chain, &env, &stat, REPLY_END, 0));

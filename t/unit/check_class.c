@@ -38,7 +38,6 @@ TEST_LOOP(request_falls_into_its_class, ROWS(cases))
     conf = class_conf_make(false, CLASS_BULK_KEYS, CLASS_BULK_BYTES);
     ck_assert_int_eq(class_of(&conf, &cases[_i].traits),
                      cases[_i].traits.is_control ? CLASS_CONTROL : CLASS_SMALL);
-    ck_assert_uint_eq(conf.late_bytes, 0);
 }
 
 TEST(thresholds_can_be_set)
@@ -48,7 +47,6 @@ TEST(thresholds_can_be_set)
     ck_assert_int_eq(class_of(&conf, &(struct class_traits){.keys = 3}), CLASS_BULK);
     ck_assert_int_eq(class_of(&conf, &(struct class_traits){.value_bytes = 11}),
                      CLASS_BULK);
-    ck_assert_uint_eq(conf.late_bytes, 10);
 }
 
 TEST(table_says_what_each_class_is)

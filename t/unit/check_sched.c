@@ -13,10 +13,19 @@
 #define NODES 24
 #define STEPS 50000
 
+/* With the default shares and wait. */
+static void
+init(struct sched *s)
+{
+    struct class_shares shares;
+    class_shares_init(&shares);
+    sched_init(s, &shares, SCHED_MAX_WAIT_NS);
+}
+
 TEST(empty_gives_nothing)
 {
     struct sched s;
-    sched_init(&s);
+    init(&s);
     ck_assert_ptr_null(pop(&s, 0));
     ck_assert_uint_eq(s.length, 0);
 }
@@ -25,7 +34,7 @@ TEST(oldest_comes_first)
 {
     struct sched s;
     struct fair_node nodes[3] = {0};
-    sched_init(&s);
+    init(&s);
     for (unsigned i = 0; i < 3; i++) {
         sched_push(&s, &nodes[i], CLASS_BULK, 100 + i);
         ck_assert(fair_is_queued(&nodes[i]));
@@ -44,7 +53,7 @@ TEST(remove_is_harmless_outside)
 {
     struct sched s;
     struct fair_node n = {0};
-    sched_init(&s);
+    init(&s);
     sched_remove(&s, &n);
     sched_push(&s, &n, CLASS_BULK, 1);
     sched_remove(&s, &n);
@@ -58,7 +67,7 @@ TEST_ABORTS(pushing_twice_is_a_bug)
 {
     struct sched s;
     struct fair_node n = {0};
-    sched_init(&s);
+    init(&s);
     sched_push(&s, &n, CLASS_BULK, 1);
     sched_push(&s, &n, CLASS_BULK, 2);
 }
@@ -104,7 +113,7 @@ TEST_LOOP(random_use_matches_the_model, 4)
     struct model m = {0};
     struct rng rng;
     rng_init(&rng, 1, (uint64_t)_i);
-    sched_init(&s);
+    init(&s);
     for (unsigned step = 0; step < STEPS; step++) {
         unsigned i = (unsigned)rng_below(&rng, NODES);
         uint64_t what = rng_below(&rng, 3);
@@ -156,7 +165,7 @@ TEST(classes_come_in_order_within_their_shares)
 {
     struct sched s;
     struct fair_node nodes[CLASS_COUNT] = {0};
-    sched_init(&s);
+    init(&s);
     for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
         sched_push(&s, &nodes[c], (enum req_class)c, 0);
     }
@@ -168,7 +177,7 @@ TEST(time_that_nobody_wants_goes_to_who_is_there)
 {
     struct sched s;
     struct fair_node n = {0};
-    sched_init(&s);
+    init(&s);
     sched_push(&s, &n, CLASS_BACKGROUND, 0);
     check_order(&s, 50 * US, "4444444444444444444444444444444444");
 }
@@ -178,7 +187,7 @@ TEST(a_class_is_not_forgotten)
     struct sched s;
     struct fair_node nodes[2] = {0};
     bool is_overdue;
-    sched_init(&s);
+    init(&s);
     sched_push(&s, &nodes[0], CLASS_SMALL, 0);
     sched_push(&s, &nodes[1], CLASS_BACKGROUND, 0);
     sched_charge(&s, CLASS_BACKGROUND, NSEC_PER_SEC); /* deep in debt */
@@ -200,7 +209,7 @@ TEST(clock_that_steps_back_is_survived)
     struct sched s;
     struct fair_node n = {0};
     bool is_overdue;
-    sched_init(&s);
+    init(&s);
     sched_push(&s, &n, CLASS_BULK, 1000 * US);
     ck_assert_ptr_eq(sched_next(&s, 10, &is_overdue), &n);
     ck_assert(!is_overdue);
@@ -211,7 +220,7 @@ TEST(pass_is_bounded)
     struct sched s;
     struct class_shares shares;
     nsec_t turn = 50 * US;
-    sched_init(&s);
+    init(&s);
     /* 18 % of a pass is for deferred work */
     ck_assert_uint_eq(sched_inline_ns(&s, turn), turn * 82 / 18);
     ck_assert_uint_eq(sched_deferred_ns(&s, turn, 0), turn);
@@ -220,7 +229,7 @@ TEST(pass_is_bounded)
     ck_assert_uint_eq(sched_deferred_ns(&s, turn, UINT64_MAX), 5 * turn);
     class_shares_init(&shares);
     ck_assert_ptr_null(class_shares_parse(&shares, "write:80,bulk:5,background:5"));
-    sched_set(&s, &shares, SCHED_MAX_WAIT_NS);
+    sched_init(&s, &shares, SCHED_MAX_WAIT_NS);
     ck_assert_uint_eq(sched_inline_ns(&s, turn), turn);
     ck_assert_uint_eq(sched_deferred_ns(&s, turn, 10 * US), 115 * US);
 }
@@ -291,8 +300,7 @@ TEST_LOOP(no_class_starves_under_overload, 60)
     } else if (_i % 3 == 2) {
         ck_assert_ptr_null(class_shares_parse(&shares, "write:1,bulk:1,background:0.1"));
     }
-    sched_init(&m.sched);
-    sched_set(&m.sched, &shares, SCHED_MAX_WAIT_NS);
+    sched_init(&m.sched, &shares, SCHED_MAX_WAIT_NS);
     for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
         uint64_t number = rng_below(&m.rng, LOADED + 1);
         number += c == CLASS_BULK && number == 0;
