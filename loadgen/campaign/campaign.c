@@ -487,7 +487,7 @@ mode_of(const struct lclass *c)
 {
     bool has_rate =
         c->qps > 0 || c->qps_share > 0 || schedule_varies(&c->traffic.schedule);
-    return traffic_mode_name(has_rate ? c->traffic.mode : TRAFFIC_CLOSED);
+    return traffic_mode_names[has_rate ? c->traffic.mode : TRAFFIC_CLOSED];
 }
 
 static void

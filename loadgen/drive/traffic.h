@@ -70,19 +70,13 @@ traffic_thinks(const struct traffic *t)
     return t->think.kind != DIST_FIXED || t->think.a > 0;
 }
 
-static inline bool
-traffic_churns(const struct traffic *t)
-{
-    return t->lifetime.kind != DIST_FIXED || t->lifetime.a > 0;
-}
-
 /* The traffic of one run: *out becomes a copy of `from` with its own schedule, and shares the
  * rest with it. With a rate of 0 it is a closed loop, unless the schedule has rates of its own
  * and `is_peak` is false. NULL, or a sentence; out->schedule is finished in any case. */
 must_check const char *traffic_settle(struct traffic *out, const struct traffic *from,
                                       const struct schedule_run *run, bool is_peak);
 
-const char *traffic_mode_name(enum traffic_mode mode);
+extern const char *const traffic_mode_names[TRAFFIC_MODES];
 
 /* Requests of a session in the mean. */
 double traffic_session_mean(const struct traffic *t);

@@ -129,4 +129,4 @@ struct search_probe search_next(const struct search *s);
 void search_tell(struct search *s, const struct search_outcome *o);
 struct search_answer search_answer(const struct search *s);
 /* "latency", "achieved rate", "errors", "client". */
-const char *search_bound_name(enum search_bound bound);
+extern const char *const search_bound_names[SEARCH_BOUNDS];

@@ -165,9 +165,7 @@ enum message_field {
 };
 
 /* "load", "measure" or "observe". */
-const char *message_role_name(enum message_role role);
-/* False: none of them. */
-must_check bool message_role_parse(enum message_role *role, const char *text);
+extern const char *const message_role_names[ROLES];
 
 struct message_hello {
     uint64_t features, shape;

@@ -128,9 +128,9 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
     c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || c->is_replay
                       ? 0
                       : gap_each(p, class, share);
-    c->mode = traffic_mode_name(is_timed     ? TRAFFIC_OPEN
+    c->mode = traffic_mode_names[is_timed     ? TRAFFIC_OPEN
                                 : c->is_open ? conf->traffic.mode
-                                             : TRAFFIC_CLOSED);
+                                             : TRAFFIC_CLOSED];
     c->was_interrupted = p->was_interrupted;
 }
 
@@ -187,7 +187,7 @@ describe(struct result_agent *a, const struct combine_parts *p, unsigned index)
     const struct member *k = &p->members->all[index];
     const struct swarm_run *run = &p->members->run;
     snprintf(a->name, sizeof a->name, "%s", k->at.name);
-    a->role = message_role_name(k->role);
+    a->role = message_role_names[k->role];
     describe_load(a, p, index);
     a->capacity = capacity_of(p->capacity, index);
     for (unsigned i = 0; i < k->threads; i++) {
