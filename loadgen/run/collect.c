@@ -150,7 +150,5 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
         lthread_samples(r->threads, r->threads_len, result);
     }
     run_describe_sum(result, r->o);
-    result->has_steal = r->steal.is_known;
-    result->steal = r->steal.share;
     result_judge(result);
 }
