@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "loadgen/campaign/outcome.h"
 #include "loadgen/campaign/runner.h"
 #include "loadgen/report/report.h"
 #include "loadgen/report/schema.h"
