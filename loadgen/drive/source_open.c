@@ -163,8 +163,8 @@ send_due(struct source *s, nsec_t now)
         rooms_offer(&o->rooms, rooms_wake(&o->rooms));
     }
     if (o->could_send) {
-        o->late_until =
-            now; /* what was due before came too late by this thread's doing */
+        /* What was due before came too late by this thread's doing. */
+        o->late_until = now;
     }
     do {
         due = find_due(o);

@@ -44,14 +44,14 @@ struct traffic {
     struct arrivals_law arrivals;
     enum traffic_scope scope;
 
-    struct dist
-        think; /* seconds from a reply to the next request of that user; fixed 0 */
+    /* seconds from a reply to the next request of that user; fixed 0 */
+    struct dist think;
     struct dist session; /* PARTLY: requests, at least 1 */
 
     enum pacing_late late;
     double cap; /* LATE_CAP: of the rate, at least 1 */
-    uint64_t
-        max_outstanding; /* not CLOSED: outstanding requests, of all threads; 0: any */
+    /* not CLOSED: outstanding requests, of all threads; 0: any */
+    uint64_t max_outstanding;
 
     struct dist lifetime; /* requests of a connection; fixed 0: it is never closed */
     double connect_rate;  /* connections opened a second, of all threads; 0: any */

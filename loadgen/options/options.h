@@ -157,9 +157,8 @@ struct options {
     bool has_affinity;
     const char *cpus;
     int fifo_priority; /* 0: ordinary scheduling */
-    int64_t
-        busy_poll_us; /* of threads without anything to do; BUSY_POLL_ALWAYS: they never
-                           * sleep */
+    /* of threads without anything to do; BUSY_POLL_ALWAYS: they never sleep */
+    int64_t busy_poll_us;
     enum stamps_by stamps;
     const char *interface; /* STAMPS_CARD */
     bool has_numa;

@@ -28,8 +28,8 @@
 #define SEARCH_ACHIEVED_MIN 0.99
 
 struct search_conf {
-    double
-        limit; /* of the statistic; 0: limit_times what it is at a tenth of the ceiling */
+    /* of the statistic; 0: limit_times what it is at a tenth of the ceiling */
+    double limit;
     double limit_times;
     double errors_max; /* share of the requests */
     double tolerance;  /* of the answer, as a share of it */

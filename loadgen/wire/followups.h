@@ -36,8 +36,8 @@ struct missed {
 };
 
 struct followups {
-    struct trace_buffer
-        *trace_buffer; /* whose pages the keys are, held while needed; NULL: numbers */
+    /* whose pages the keys are, held while needed; NULL: numbers */
+    struct trace_buffer *trace_buffer;
 
     /* Sent before anything else, so that it never holds more than the keys of all gets on
      * their way: `room`; and as many that were deferred. */

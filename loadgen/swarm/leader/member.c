@@ -270,8 +270,8 @@ on_stamps(struct member *k, const struct frame *f, nsec_t now)
         return;
     }
     if (!k->has_answered) {
-        k->has_answered =
-            true; /* it may have waited for a name server: no measure of the way */
+        /* It may have waited for a name server: no measure of the way. */
+        k->has_answered = true;
     } else if (!align_add(&k->align, &s)) {
         member_lose(k, "sent inconsistent stamps");
         return;

@@ -121,8 +121,8 @@ enum exit_status
 members_start(struct members *l)
 {
     for (unsigned i = 1; i < l->count; i++) {
-        l->all[i].heard_at =
-            clock_now(); /* nobody has listened while others were opened */
+        /* Nobody has listened while others were opened. */
+        l->all[i].heard_at = clock_now();
     }
     l->is_started = pthread_create(&l->thread, NULL, members_main, l) == 0;
     return l->is_started

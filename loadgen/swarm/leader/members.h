@@ -86,8 +86,8 @@ struct member {
     uint64_t samples; /* of servers' stats */
     struct cost *costs;
     unsigned threads; /* length of costs */
-    double *
-        capacities; /* requests a second in a closed loop, one each class; 0: not known */
+    /* requests a second in a closed loop, one each class; 0: not known */
+    double *capacities;
 };
 
 /* What an agent is told before it begins. */
@@ -95,8 +95,8 @@ struct member_conf {
     char **words; /* with "--" */
     unsigned words_len;
     bool wants_secret;
-    unsigned agent,
-        agents; /* its number among so many processes that share the records */
+    /* Its number among so many processes that share the records. */
+    unsigned agent, agents;
     unsigned sender, senders; /* and among those that send the same classes */
 };
 
