@@ -61,8 +61,8 @@ struct seal_ops {
     bool (*mac)(const struct seal *s, enum seal_side side, const uint8_t *p, size_t len,
                 uint8_t mac[FRAME_MAC]);
 };
-extern const struct seal_ops
-    *const seal_ops; /* NULL: this build has none, and so no keys */
+/* NULL: this build has none, and so no keys. */
+extern const struct seal_ops *const seal_ops;
 
 /* In a time that does not tell where they differ. */
 bool seal_equals(const uint8_t *a, const uint8_t *b, size_t len);
