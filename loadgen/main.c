@@ -53,8 +53,8 @@ answer(const struct options *o)
         return print_help(o);
     }
     if (o->wants_engines) {
-        for (unsigned i = 0; engine_at(i) != NULL; i++) {
-            puts(engine_at(i)->name);
+        for (unsigned i = 0; engine_all[i] != NULL; i++) {
+            puts(engine_all[i]->name);
         }
     } else if (o->wants_models) {
         model_help(stdout);

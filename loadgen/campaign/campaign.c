@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "loadgen/campaign/outcome.h"
 #include "loadgen/campaign/runner.h"
 #include "loadgen/report/report.h"
 #include "loadgen/report/schema.h"
@@ -487,7 +486,7 @@ mode_of(const struct lclass *c)
 {
     bool has_rate =
         c->qps > 0 || c->qps_share > 0 || schedule_varies(&c->traffic.schedule);
-    return traffic_mode_name(has_rate ? c->traffic.mode : TRAFFIC_CLOSED);
+    return traffic_mode_names[has_rate ? c->traffic.mode : TRAFFIC_CLOSED];
 }
 
 static void

@@ -24,8 +24,8 @@ struct output {
     const struct options *o;
     int argc; /* as typed, for the JSON */
     char **argv;
-    const char
-        *names[OUTPUT_FILES]; /* NULL: not asked for; the report goes to stdout then */
+    /* NULL: not asked for; the report goes to stdout then */
+    const char *names[OUTPUT_FILES];
     FILE *to[OUTPUT_FILES];
     bool was_made[OUTPUT_FILES]; /* it was not there before */
     FILE *err;

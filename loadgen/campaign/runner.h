@@ -7,6 +7,8 @@
 #pragma once
 
 #include "loadgen/run/run.h"
+#include "loadgen/search/goal.h"
+#include "loadgen/search/search.h"
 
 /* ---- runner ------------------------------------------------------------------------ */
 
@@ -37,3 +39,10 @@ void runner_close(struct runner *r);
  * failed. `rates` as of a spec. */
 must_check enum exit_status warmup_run(struct runner *runner, const double *rates,
                                        struct result_warmup *result);
+
+/* ---- outcome ----------------------------------------------------------------------- */
+
+/* What searches and scans take from a run that has taken so many seconds: how it did against a
+ * goal. */
+struct search_outcome outcome_of_run(const struct result *r, const struct options *o,
+                                     const struct goal *g, double seconds);

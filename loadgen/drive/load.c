@@ -13,16 +13,16 @@
 #define DGRAMS_BYTES 65536 /* on the way to a server, each thread */
 #define DGRAM_COST 1024
 #define DRAIN_MAX 4096 /* taken from one connection before the next one's turn */
-#define RESEND                                                                           \
-    (200 * NSEC_PER_MSEC) /* without an answer for this long it is sent again */
-#define RESEND_TRIES 4    /* at least this many times before the time is up */
-#define RESEND_LOOKS 4    /* while the first is waited for */
+/* Without an answer for this long it is sent again. */
+#define RESEND (200 * NSEC_PER_MSEC)
+#define RESEND_TRIES 4 /* at least this many times before the time is up */
+#define RESEND_LOOKS 4 /* while the first is waited for */
 
 struct load {
     struct lset *set;
     const struct workload *w;
-    struct load_slice
-        slice;       /* of a trace: what was taken from the book so far, counted */
+    /* of a trace: what was taken from the book so far, counted */
+    struct load_slice slice;
     uint64_t *next;  /* of the slice, to send next: each server */
     uint32_t *taken; /* pages of a trace, as many as are still held, by count */
     bool is_dry;     /* a connection has room for what the book does not have yet */

@@ -75,16 +75,10 @@ keep(const struct drive *d, const struct lconn *c, const struct reply_done *done
 static enum counters_error
 error_of(const struct reply_done *done)
 {
-    if (done->outcome == REPLY_UNEXPECTED) {
-        return COUNTERS_UNEXPECTED;
-    }
-    if (done->outcome == REPLY_GARBLED) {
-        return COUNTERS_DESYNC;
-    }
-    if (done->outcome == REPLY_WRONG) {
-        return COUNTERS_WRONG;
-    }
-    return done->kind == CLIENT_ERROR          ? COUNTERS_ERROR
+    return done->outcome == REPLY_UNEXPECTED   ? COUNTERS_UNEXPECTED
+           : done->outcome == REPLY_GARBLED    ? COUNTERS_DESYNC
+           : done->outcome == REPLY_WRONG      ? COUNTERS_WRONG
+           : done->kind == CLIENT_ERROR        ? COUNTERS_ERROR
            : done->kind == CLIENT_CLIENT_ERROR ? COUNTERS_CLIENT_ERROR
                                                : COUNTERS_SERVER_ERROR;
 }

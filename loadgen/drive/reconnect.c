@@ -25,10 +25,10 @@ reconnect_begin(struct reconnect *r, const struct lconn *c)
     struct drive *d = r->d;
     const struct traffic *t = &d->conf.traffic;
     ctr_add(&d->counters->opened, 1);
+    bool is_for_ever = t->lifetime.kind == DIST_FIXED && t->lifetime.a <= 0;
     drive_conn_of(d, c)->left =
-        traffic_churns(t)
-            ? dist_size(&t->lifetime, rng_unit(&d->rng), 1, TRAFFIC_LIFETIME_MAX)
-            : DRIVE_FOREVER;
+        is_for_ever ? DRIVE_FOREVER
+                    : dist_size(&t->lifetime, rng_unit(&d->rng), 1, TRAFFIC_LIFETIME_MAX);
 }
 
 static bool

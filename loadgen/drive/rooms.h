@@ -31,11 +31,6 @@ void rooms_offer(struct rooms *r, struct lconn *c);
 /* The connection of that server that has waited longest and has room; NULL when none has. */
 struct lconn *rooms_take(struct rooms *r, unsigned server);
 
-static inline bool
-rooms_are_offered(const struct rooms *r, unsigned server)
-{
-    return r->rings[server].count > 0;
-}
 /* Of servers that share the keys, one that cannot be reached must not hold up requests to
  * others: whether no connection will take a request for this one. */
 static inline bool

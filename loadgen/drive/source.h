@@ -60,8 +60,8 @@ struct source {
     struct drive *d;
     struct sender *sender;
     struct source *next; /* the other one that the loop asks; NULL: none */
-    bool
-        flushes_at_once; /* what push gives out goes before the next event is looked at */
+    /* what push gives out goes before the next event is looked at */
+    bool flushes_at_once;
     bool is_deaf; /* its `answered` would do nothing in this run: no user of it thinks */
 };
 

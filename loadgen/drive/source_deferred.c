@@ -101,7 +101,7 @@ follow(struct deferred *f, struct lconn *c, uint32_t entry)
         .is_fill = e->what.need != NEED_GET,
         .tries = (uint8_t)(e->what.tries + (e->what.need == NEED_GET ? 1 : 0)),
     };
-    followups_defer(&c->followups, f->base.d->w, &todo);
+    followups_add(&c->followups, f->base.d->w, todo);
     drop(f, entry);
 }
 

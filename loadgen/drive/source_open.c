@@ -163,8 +163,8 @@ send_due(struct source *s, nsec_t now)
         rooms_offer(&o->rooms, rooms_wake(&o->rooms));
     }
     if (o->could_send) {
-        o->late_until =
-            now; /* what was due before came too late by this thread's doing */
+        /* What was due before came too late by this thread's doing. */
+        o->late_until = now;
     }
     do {
         due = find_due(o);
@@ -178,7 +178,7 @@ next_due(struct source *s)
     nsec_t user = rooms_next_due(&o->rooms), when = ALARMS_NEVER;
     unsigned server = generator_server(&o->generator);
     o->could_send = false;
-    if (rooms_are_offered(&o->rooms, server) || rooms_are_lost(&o->rooms, server)) {
+    if (o->rooms.rings[server].count > 0 || rooms_are_lost(&o->rooms, server)) {
         struct due due = find_due(o);
         bool is_capped = o->pacing.late == LATE_CAP;
         o->could_send = may_send(o, due) && !is_capped;

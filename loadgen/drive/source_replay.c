@@ -28,8 +28,8 @@ struct replay {
     struct trace_buffer *trace_buffer;
     struct waiting *waiting; /* one each connection */
     uint32_t waiting_count;  /* all of them */
-    bool *
-        is_gone; /* each server: others are not to wait for it, its requests are given up */
+    /* each server: others are not to wait for it, its requests are given up */
+    bool *is_gone;
     nsec_t dry_at; /* when there was last nothing to take, 0: never */
     bool is_dry;
     bool has_more; /* connections may have room again: not looked at yet */

@@ -3,17 +3,11 @@
  */
 #include "loadgen/drive/traffic.h"
 
-const char *
-traffic_mode_name(enum traffic_mode mode)
-{
-    static const char *const names[] = {
-        [TRAFFIC_CLOSED] = "closed",
-        [TRAFFIC_OPEN] = "open",
-        [TRAFFIC_PARTLY] = "partly",
-    };
-    must(mode < sizeof names / sizeof names[0]);
-    return names[mode];
-}
+const char *const traffic_mode_names[TRAFFIC_MODES] = {
+    [TRAFFIC_CLOSED] = "closed",
+    [TRAFFIC_OPEN] = "open",
+    [TRAFFIC_PARTLY] = "partly",
+};
 
 const char *
 traffic_settle(struct traffic *out, const struct traffic *from,

@@ -44,14 +44,14 @@ struct traffic {
     struct arrivals_law arrivals;
     enum traffic_scope scope;
 
-    struct dist
-        think; /* seconds from a reply to the next request of that user; fixed 0 */
+    /* seconds from a reply to the next request of that user; fixed 0 */
+    struct dist think;
     struct dist session; /* PARTLY: requests, at least 1 */
 
     enum pacing_late late;
     double cap; /* LATE_CAP: of the rate, at least 1 */
-    uint64_t
-        max_outstanding; /* not CLOSED: outstanding requests, of all threads; 0: any */
+    /* not CLOSED: outstanding requests, of all threads; 0: any */
+    uint64_t max_outstanding;
 
     struct dist lifetime; /* requests of a connection; fixed 0: it is never closed */
     double connect_rate;  /* connections opened a second, of all threads; 0: any */
@@ -70,19 +70,13 @@ traffic_thinks(const struct traffic *t)
     return t->think.kind != DIST_FIXED || t->think.a > 0;
 }
 
-static inline bool
-traffic_churns(const struct traffic *t)
-{
-    return t->lifetime.kind != DIST_FIXED || t->lifetime.a > 0;
-}
-
 /* The traffic of one run: *out becomes a copy of `from` with its own schedule, and shares the
  * rest with it. With a rate of 0 it is a closed loop, unless the schedule has rates of its own
  * and `is_peak` is false. NULL, or a sentence; out->schedule is finished in any case. */
 must_check const char *traffic_settle(struct traffic *out, const struct traffic *from,
                                       const struct schedule_run *run, bool is_peak);
 
-const char *traffic_mode_name(enum traffic_mode mode);
+extern const char *const traffic_mode_names[TRAFFIC_MODES];
 
 /* Requests of a session in the mean. */
 double traffic_session_mean(const struct traffic *t);

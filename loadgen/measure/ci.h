@@ -16,8 +16,8 @@
 #define CI_BATCHES_MIN 20 /* below this nothing is said */
 #define CI_BATCHES_MAX 1024
 #define CI_BEYOND_MIN 10 /* so many requests have to lie beyond the percentile */
-#define CI_TAIL_PRECISION                                                                \
-    0.10 /* what `enough` is enough for: +-10 % of the tail's mass */
+/* What `enough` is enough for: +-10 % of the tail's mass. */
+#define CI_TAIL_PRECISION 0.10
 
 struct ci {
     bool is_known; /* otherwise low and high are 0 and 1 */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "place/cpustat.h"
 
 #define TEXT_MAX 128
 
@@ -26,38 +27,20 @@ cost_now(void)
 
 /* ---- steal ------------------------------------------------------------------------- */
 
-#define FIELDS 8 /* user nice system idle iowait irq softirq steal; guests are in user */
-#define FIELD_STEAL 7
 #define EDGE_TICKS 2
-
-static bool
-add_line(struct steal *s, const char *line, const cpu_set_t *set)
-{
-    char *end;
-    if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') {
-        return false;
-    }
-    unsigned long cpu = strtoul(line + 3, &end, 10);
-    if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, set)) {
-        return false;
-    }
-    for (unsigned i = 0; i < FIELDS && *end == ' '; i++) {
-        uint64_t ticks = strtoull(end, &end, 10);
-        s->all += ticks;
-        s->stolen += i == FIELD_STEAL ? ticks : 0;
-    }
-    return true;
-}
 
 bool
 steal_parse(struct steal *s, const char *text, const cpu_set_t *set)
 {
     bool found = false;
     *s = (struct steal){0, 0};
-    for (const char *line = text; line != NULL && *line != '\0';) {
-        found = add_line(s, line, set) || found;
-        line = strchr(line, '\n');
-        line += line != NULL ? 1 : 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        struct cpustat one;
+        if (CPU_ISSET(cpu, set) && cpustat_parse(text, cpu, &one)) {
+            s->stolen += one.stolen;
+            s->all += one.all;
+            found = true;
+        }
     }
     return found;
 }
@@ -68,7 +51,7 @@ now(struct steal *s, const cpu_set_t *set)
 {
     char *text = NULL;
     size_t room = 0;
-    FILE *f = fopen("/proc/stat", "re");
+    FILE *f = fopen(CPUSTAT_PATH, "re");
     bool is_good =
         f != NULL && getdelim(&text, &room, '\0', f) > 0 && steal_parse(s, text, set);
     if (f != NULL) {

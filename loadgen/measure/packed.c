@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/measure/packed.h"
+#include "loadgen/measure/series.h"
 
 #include "base/alloc.h"
 

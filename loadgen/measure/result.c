@@ -57,6 +57,8 @@ result_add_class(struct result *r, const struct result *of_class, unsigned first
                            : -1;
     r->is_uneven = r->is_uneven || of_class->is_uneven;
     r->is_local = r->is_local || of_class->is_local;
+    r->has_steal = r->has_steal || of_class->has_steal;
+    r->steal = fmax(r->steal, of_class->steal);
     r->was_interrupted = r->was_interrupted || of_class->was_interrupted;
     r->elapsed_s = fmax(r->elapsed_s, of_class->elapsed_s);
     if (r->evenness != NULL && of_class->evenness != NULL) {

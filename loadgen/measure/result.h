@@ -137,8 +137,8 @@ struct result {
     struct server_stats *server_stats; /* of the whole run; NULL: not asked for */
     struct server_settings *server_settings; /* likewise; a user of it */
     struct server_evictions evictions;       /* of the whole run */
-    enum counters_from
-        from;             /* which latencies are told, and held against the objective */
+    /* which latencies are told, and held against the objective */
+    enum counters_from from;
     struct objective slo; /* of a class; all zero: none */
     struct quantile slo_value;
     uint64_t slo_needs; /* requests, so that one of them is slower than the percentile */

@@ -65,7 +65,6 @@ drift_of(const double *values, unsigned n)
         }
         error += squares / (DRIFT_PIECES * (DRIFT_PIECES - 1.0));
     }
-    drift.second = mean[1];
     drift.change = mean[0] != 0 ? (mean[1] - mean[0]) / fabs(mean[0]) : 0;
     double apart = fabs(mean[1] - mean[0]);
     drift.t = apart > 0 ? apart / sqrt(error) : 0;

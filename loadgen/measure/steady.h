@@ -15,7 +15,6 @@
 unsigned steady_cut(const double *values, unsigned n);
 
 struct drift {
-    double second; /* mean of that half */
     double change; /* from the first to the second, over the first; 0 when that is 0 */
     double t;      /* of Student's test that both are the same; may be infinite */
 };

@@ -6,7 +6,6 @@
 #include "loadgen/options/group.h"
 
 #include "base/alloc.h"
-#include "loadgen/options/words.h"
 
 #define CONNECTIONS_MAX 65536
 #define DEPTH_MAX 4096

@@ -75,7 +75,7 @@ call_engine(void *conf, const char *text)
 {
     struct options *o = conf;
     o->wants_engines = strcmp(text, "help") == 0;
-    o->engine = o->wants_engines ? engine_at(0) : engine_find(text);
+    o->engine = o->wants_engines ? engine_all[0] : engine_find(text);
     return o->engine != NULL ? NULL : "this build has no such engine: see --engine=help";
 }
 
@@ -102,7 +102,7 @@ static const struct opt rows[] = {
 static void
 init(struct options *o)
 {
-    o->engine = engine_at(0);
+    o->engine = engine_all[0];
 }
 
 static const char *

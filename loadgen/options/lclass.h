@@ -63,8 +63,8 @@ struct lclass {
 
     /* ---- options/workload.c */
     struct workload_conf workload; /* its `verify` is below 0 where it is not given */
-    const char
-        *workload_word; /* as given; what has a name, a file or a text; NULL: none */
+    /* as given; what has a name, a file or a text; NULL: none */
+    const char *workload_word;
     const struct model *model; /* which that is */
     bool wants_models;         /* only their list */
     bool shows_model;          /* only what it says */

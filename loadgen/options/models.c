@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/options/models.h"
+#include "loadgen/options/group.h"
 
 #include <errno.h>
 
 #include "base/alloc.h"
 #include "base/part.h"
-#include "loadgen/options/group.h"
 
 #define FILE_MAX 65536
 #define OPTION_MAX 64
@@ -118,7 +117,7 @@ apply_field(struct lclass *c, enum model_field field, const char *text, char *pl
     int status = 0;
     struct opt_table table = *options_class_table();
     table.program = place;
-    snprintf(option, sizeof option, "--%s", model_field_name(field));
+    snprintf(option, sizeof option, "--%s", model_field_names[field]);
     return opt_parse(&table, c, 3, argv, err, &status) == OPT_DONE;
 }
 

@@ -9,7 +9,6 @@
 
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
-#include "loadgen/options/models.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/until.h"
 #include "loadgen/search/goal.h"
@@ -21,6 +20,35 @@
 #include "loadgen/wire/target.h"
 #include "loadgen/swarm/allow.h"
 #include "loadgen/swarm/message.h"
+
+/* ---- models ----------------------------------------------------------------------- */
+
+/* The workloads that a command line names (--workload): those with a name, files, which are
+ * read once however often they are named, and texts. Start-up thread. */
+/* A file or a text that was read. */
+struct models_entry {
+    struct model model;
+    char *word; /* what it was named by; owned */
+    char *text; /* what `model` points into; owned */
+};
+
+/* All zero: none so far. */
+struct models {
+    struct models_entry **entries; /* owned */
+    unsigned count;
+};
+
+/* The workload that `word` names, which is a name, MODEL_TEXT and a text, or a file. NULL with a line in `err`. */
+must_check const struct model *models_get(struct models *all, const char *word,
+                                          FILE *err);
+/* Sets what the model tells, as its options would. False with a line in `err`, which a text
+ * of the user's own can be the cause of. */
+must_check bool models_apply(const struct model *m, struct lclass *c, FILE *err);
+/* The same of a file or a text that was read before; NULL when it is none. */
+const struct model *models_known(const struct models *all, const char *word);
+void models_fini(struct models *all);
+
+/* ---- options ----------------------------------------------------------------------- */
 
 #define OPTIONS_SERVERS_MAX 1024
 #define OPTIONS_CLASSES_MAX 32
@@ -129,9 +157,8 @@ struct options {
     bool has_affinity;
     const char *cpus;
     int fifo_priority; /* 0: ordinary scheduling */
-    int64_t
-        busy_poll_us; /* of threads without anything to do; BUSY_POLL_ALWAYS: they never
-                           * sleep */
+    /* of threads without anything to do; BUSY_POLL_ALWAYS: they never sleep */
+    int64_t busy_poll_us;
     enum stamps_by stamps;
     const char *interface; /* STAMPS_CARD */
     bool has_numa;

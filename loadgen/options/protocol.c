@@ -32,7 +32,7 @@ static const struct opt rows[] = {
 static void
 init(struct lclass *c)
 {
-    c->codec = codec_at(0);
+    c->codec = codec_all[0];
     c->username = "";
 }
 
@@ -83,7 +83,7 @@ static const char *
 settle(struct lclass *c)
 {
     const struct codec *binary = codec_find("binary");
-    if (c->is_binary && c->codec != codec_at(0) && c->codec != binary) {
+    if (c->is_binary && c->codec != codec_all[0] && c->codec != binary) {
         return "--binary and --protocol are mutually exclusive";
     }
     if (c->is_binary) {

@@ -7,8 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/part.h"
-#include "loadgen/options/options.h"
-#include "loadgen/options/words.h"
+#include "loadgen/options/group.h"
 
 #define CLASS "class"
 #define SEED "seed"

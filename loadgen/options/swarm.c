@@ -38,9 +38,11 @@ keep_agent(void *conf, const char *text)
     struct options_agent *a = &o->agents[o->agents_len];
     size_t len = strcspn(text, ";");
     const char *role = part_after(text + len, ";role=");
-    a->role = ROLE_LOAD;
-    if (len == 0 || len >= sizeof a->at ||
-        (text[len] == ';' && (role == NULL || !message_role_parse(&a->role, role)))) {
+    a->role = role == NULL ? ROLE_LOAD
+                           : (enum message_role)part_find(message_role_names, ROLES, role,
+                                                          strlen(role));
+    if (len == 0 || len >= sizeof a->at || (text[len] == ';' && role == NULL) ||
+        a->role == ROLES) {
         return "an agent is HOST[:PORT], then perhaps ;role=load, measure or observe";
     }
     snprintf(a->at, sizeof a->at, "%.*s", (int)len, text);

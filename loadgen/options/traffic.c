@@ -39,12 +39,9 @@ call_mode(void *conf, const char *text)
 {
     struct lclass *c = conf;
     c->has_mode = true;
-    for (c->traffic.mode = 0; c->traffic.mode < TRAFFIC_MODES; c->traffic.mode++) {
-        if (strcmp(text, traffic_mode_name(c->traffic.mode)) == 0) {
-            return NULL;
-        }
-    }
-    return "the mode is open, closed or partly";
+    c->traffic.mode = (enum traffic_mode)part_find(traffic_mode_names, TRAFFIC_MODES,
+                                                   text, strlen(text));
+    return c->traffic.mode < TRAFFIC_MODES ? NULL : "the mode is open, closed or partly";
 }
 
 static const char *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/options/words.h"
+#include "loadgen/options/group.h"
 
 #include <ctype.h>
 

@@ -145,7 +145,7 @@ write_totals(struct json *j, const struct result *r)
     json_open(j, "ops", '{');
     for (unsigned v = 0; v < CODEC_VERBS; v++) {
         if (v != CODEC_AUTH) { /* part of connecting */
-            json_object_of(j, codec_verb_name(v), COUNTED("done", ops[v]),
+            json_object_of(j, codec_verb_names[v], COUNTED("done", ops[v]),
                            COUNTED("no_effect", no_effect[v]));
         }
     }

@@ -56,7 +56,7 @@ print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
                 a->high);
     } else if (!a->is_met) {
         fprintf(out, "the lowest tried, %.1f/s, missed it by %s", a->high,
-                search_bound_name(a->bound));
+                search_bound_names[a->bound]);
     } else {
         fprintf(out, "it is between %.1f/s and %.1f/s, and the runs do not agree where",
                 a->low, a->high);
@@ -82,7 +82,7 @@ report_search_text(const struct search *s, const struct goal *g, FILE *out)
     fprintf(out, "QoS QPS = %.1f", a.qps);
     if (a.high > 0) {
         fprintf(out, " +- %.1f (%.1f to %.1f), bound by %s", (a.high - a.low) / 2, a.low,
-                a.high, search_bound_name(a.bound));
+                a.high, search_bound_names[a.bound]);
     } else {
         fprintf(out, " (no rate up to it missed the goal)");
     }
@@ -104,7 +104,7 @@ write_points(struct json *j, const char *key, const struct search_point *points,
                        JSON("low", o->low), JSON("high", o->high), JSON("qps", o->qps),
                        JSON("achieved", o->achieved), JSON("errors", o->errors),
                        JSON("verdict", verdicts[p->verdict]),
-                       JSON("missed_by", search_bound_name(p->bound)),
+                       JSON("missed_by", search_bound_names[p->bound]),
                        JSON_IF(p->runs > 0, JSON("runs", p->runs)),
                        JSON_IF(p->runs > 0, JSON("met", p->met)));
     }
@@ -122,7 +122,7 @@ report_search_json(const struct search *s, const struct goal *g, struct json *j)
              JSON("found", a.is_found), JSON("decided", a.is_decided),
              JSON("confirmed", a.is_confirmed), JSON("qps", a.qps), JSON("low", a.low),
              JSON("high", a.high > 0 ? a.high : INFINITY),
-             JSON("bound", search_bound_name(a.bound)), JSON("peak_qps", a.peak),
+             JSON("bound", search_bound_names[a.bound]), JSON("peak_qps", a.peak),
              JSON("largest_open_qps", a.ceiling), JSON("runs", a.probes),
              JSON("seconds", a.seconds));
     write_points(j, "tried", s->tried, s->tried_count);

@@ -24,7 +24,7 @@ print_ops(const struct counters *t, FILE *out)
     const char *before = "Requests =";
     for (unsigned v = 0; v < CODEC_VERBS && others > 0; v++) {
         if (COUNT(ops[v]) > 0) {
-            fprintf(out, "%s %s %ju", before, codec_verb_name(v), COUNT(ops[v]));
+            fprintf(out, "%s %s %ju", before, codec_verb_names[v], COUNT(ops[v]));
             if (COUNT(no_effect[v]) > 0) {
                 fprintf(out, " (%ju without effect)", COUNT(no_effect[v]));
             }

@@ -96,7 +96,7 @@ collect_class(struct run *r, unsigned index, enum run_end how, struct result *re
     }
     run_describe_class(result, r->o, c->conf);
     result->is_open = traffic_is_open(&c->traffic);
-    result->mode = traffic_mode_name(c->traffic.mode);
+    result->mode = traffic_mode_names[c->traffic.mode];
     result->qps = result->is_open ? c->traffic.rate : 0;
     result->was_interrupted = how == RUN_SIGNAL;
     result->elapsed_s =
@@ -150,7 +150,5 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
         lthread_samples(r->threads, r->threads_len, result);
     }
     run_describe_sum(result, r->o);
-    result->has_steal = r->steal.is_known;
-    result->steal = r->steal.share;
     result_judge(result);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/run/progress.h"
+#include "loadgen/run/run_state.h"
 
 /* Back to the start of the line, and clear it. */
 #define LINE_START "\r\033[K"

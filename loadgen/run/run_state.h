@@ -12,13 +12,117 @@
 
 #include "loadgen/drive/lthread.h"
 #include "loadgen/measure/cost.h"
-#include "loadgen/run/progress.h"
 #include "loadgen/run/run.h"
-#include "loadgen/run/sampler.h"
 #include "loadgen/run/stats_poll.h"
-#include "loadgen/run/trace_feed.h"
 #include "loadgen/work/workload.h"
 #include "place/pin.h"
+
+/* ---- progress.c ------------------------------------------------------------------- */
+
+/* The progress line: once a second, what the threads did in it. Reads their counters while
+ * they write; main thread only. */
+struct progress {
+    /* Latencies of all threads so far, and a second ago; and what came between. */
+    struct hist *now, *before, *between;
+    uint64_t answered;
+    nsec_t at;
+};
+
+void progress_init(struct progress *p);
+/* Another run begins. */
+void progress_reset(struct progress *p);
+void progress_fini(struct progress *p);
+/* `records`: of so many; 0: unknown. */
+void progress_load(const struct lthread *threads, unsigned count, uint64_t records,
+                   FILE *out);
+void progress_run(struct progress *p, const struct lthread *threads, unsigned count,
+                  const struct drive_window *window, nsec_t now, FILE *out);
+void progress_end(FILE *out);
+
+/* ---- sampler.c -------------------------------------------------------------------- */
+
+/* Looks at the counters of a run under way at equal distances, a series for each class and
+ * one for all. The thread that runs the run. */
+#define SAMPLER_LENGTH_MAX NSEC_PER_SEC
+
+struct sampler {
+    const struct counters **counters; /* of all threads, those of a class in a row */
+    unsigned counters_len;
+    unsigned *first; /* of each class, and their number */
+    unsigned classes;
+    struct series **series;          /* one a class, then that of all */
+    nsec_t row_length, length, next; /* when the next look is wanted */
+    struct drive_window window;
+};
+
+/* Room for `classes` classes with `threads` threads in all. */
+void sampler_init(struct sampler *o, unsigned classes, unsigned threads);
+void sampler_fini(struct sampler *o);
+/* One for each thread, class after class; they live longer than o. */
+void sampler_add(struct sampler *o, unsigned class_index,
+                 const struct counters *counters);
+
+/* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
+ * report each row_length, with its latencies when it `keeps` them. */
+void sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps);
+/* The run is this one; its end may come sooner: looks are no further apart than `longest`. */
+void sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longest);
+/* Looks if it is time. */
+void sampler_look(struct sampler *o, nsec_t now);
+/* When all threads have ended: of each class, and (with their number) of all, whose window ended
+ * then. */
+void sampler_end(struct sampler *o, unsigned index, nsec_t end);
+
+/* Of a class, or (with their number) of all; the caller owns it then, and there is another
+ * after the next sampler_prepare. */
+struct series *sampler_take(struct sampler *o, unsigned index);
+
+/* ---- stopping ---------------------------------------------------------------------- */
+
+/* Whether a run with --until knows enough to end. Its thread only. */
+#define STOPPING_LOOK (50 * NSEC_PER_MSEC) /* between looks, for such a run */
+
+struct stopping {
+    nsec_t asked; /* the look that is next after the one it was asked for last */
+    bool was_sure;
+};
+
+/* After each look; all zero at the begin. Sure twice in a row: one look may be lucky. */
+bool stopping_is_reached(struct stopping *s, const struct options *o,
+                         const struct sampler *w);
+/* Of all that was measured, the last replies too; r->until is not NULL. */
+bool stopping_is_met(const struct result *r);
+
+/* ---- trace_feed.c ----------------------------------------------------------------- */
+
+/* The trace of a class at work: its reader, and for each thread the workload whose keys are
+ * those of its book. A class without a trace has an empty one. The main thread's. */
+struct trace_feed {
+    struct reader *reader;      /* NULL: no trace */
+    struct workload *workloads; /* one each thread; all but their books is w's */
+};
+
+/* All zero before; `c` and `w` live longer. NULL, or a sentence (err). */
+must_check const char *trace_feed_open(struct trace_feed *t, const struct lclass *c,
+                                       const struct workload *w, unsigned threads,
+                                       char err[TRACE_ERR_MAX]);
+void trace_feed_close(struct trace_feed *t);
+
+/* Whether both store the same keys, with values of the same length. */
+bool trace_feed_has_same_keys(const struct lclass *a, const struct lclass *b);
+
+/* What was to be stored is: no thread takes anything any more. Tells on `log` what was not stored
+ * and, when no replay comes that would, what was met. NULL, or a sentence. */
+must_check const char *trace_feed_end_load(struct trace_feed *t, const struct lclass *c,
+                                           bool has_replay, FILE *log);
+
+/* Whether it has been read as far ahead as can be. */
+bool trace_feed_is_primed(const struct trace_feed *t);
+/* The run is over: tells on `log` what was met. NULL, or a sentence. */
+must_check const char *trace_feed_stop(struct trace_feed *t, const struct lclass *c,
+                                       FILE *log);
+
+/* ---- run.c ------------------------------------------------------------------------- */
 
 /* One class at work. Threads read it. */
 struct run_class {

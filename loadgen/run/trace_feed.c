@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/run/trace_feed.h"
+#include "loadgen/run/run_state.h"
 
 #include "base/alloc.h"
 

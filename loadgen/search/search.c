@@ -3,7 +3,6 @@
  */
 #include "loadgen/search/search.h"
 
-#include <assert.h>
 #include <math.h>
 
 #define BRACKET_START 0.1 /* of the ceiling */
@@ -543,16 +542,8 @@ search_answer(const struct search *s)
     return a;
 }
 
-static const char *const bound_names[] = {
+const char *const search_bound_names[SEARCH_BOUNDS] = {
     [SEARCH_BY_NOTHING] = "nothing",    [SEARCH_BY_LATENCY] = "latency",
     [SEARCH_BY_RATE] = "achieved rate", [SEARCH_BY_ERRORS] = "errors",
     [SEARCH_BY_CLIENT] = "client",
 };
-static_assert(sizeof bound_names / sizeof bound_names[0] == SEARCH_BOUNDS, "one each");
-
-const char *
-search_bound_name(enum search_bound bound)
-{
-    must((unsigned)bound < SEARCH_BOUNDS);
-    return bound_names[bound];
-}

@@ -28,8 +28,8 @@
 #define SEARCH_ACHIEVED_MIN 0.99
 
 struct search_conf {
-    double
-        limit; /* of the statistic; 0: limit_times what it is at a tenth of the ceiling */
+    /* of the statistic; 0: limit_times what it is at a tenth of the ceiling */
+    double limit;
     double limit_times;
     double errors_max; /* share of the requests */
     double tolerance;  /* of the answer, as a share of it */
@@ -129,4 +129,4 @@ struct search_probe search_next(const struct search *s);
 void search_tell(struct search *s, const struct search_outcome *o);
 struct search_answer search_answer(const struct search *s);
 /* "latency", "achieved rate", "errors", "client". */
-const char *search_bound_name(enum search_bound bound);
+extern const char *const search_bound_names[SEARCH_BOUNDS];

@@ -70,8 +70,8 @@ seal_frame(struct chan *c)
     if (!frame_end(o, mac_len)) {
         return false;
     }
-    return mac_len == 0 ||
-           seal_mac(&c->seal, c->side, o->p, o->len - mac_len, o->p + o->len - mac_len);
+    return mac_len == 0 || seal_ops->mac(&c->seal, c->side, o->p, o->len - mac_len,
+                                         o->p + o->len - mac_len);
 }
 
 bool
@@ -138,7 +138,7 @@ wrong_with(const struct chan *c, const struct frame *f)
 {
     uint8_t mac[FRAME_MAC];
     enum seal_side other = c->side == SEAL_LEADER ? SEAL_AGENT : SEAL_LEADER;
-    if (c->seal.is_on && (!seal_mac(&c->seal, other, f->whole, f->whole_len, mac) ||
+    if (c->seal.is_on && (!seal_ops->mac(&c->seal, other, f->whole, f->whole_len, mac) ||
                           !seal_equals(mac, f->mac, sizeof mac))) {
         return "sent a frame with a wrong seal";
     }

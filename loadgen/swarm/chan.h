@@ -12,8 +12,8 @@
 #include "loadgen/swarm/frame.h"
 #include "loadgen/swarm/seal.h"
 
-#define CHAN_OUT_MAX                                                                     \
-    (8u * FRAME_MAX) /* bytes that wait to be sent, before it is given up */
+/* Bytes that wait to be sent, before it is given up. */
+#define CHAN_OUT_MAX (8u * FRAME_MAX)
 
 struct chan {
     int fd; /* -1: closed */

@@ -82,8 +82,8 @@ hear_hello(struct greeting *g)
 static bool
 prove(struct greeting *g, enum seal_side side, uint8_t proof[SEAL_PROOF])
 {
-    return seal_prove(g->key, side, g->wire[SEAL_LEADER], g->wire_len[SEAL_LEADER],
-                      g->wire[SEAL_AGENT], g->wire_len[SEAL_AGENT], proof) ||
+    return seal_ops->prove(g->key, side, g->wire[SEAL_LEADER], g->wire_len[SEAL_LEADER],
+                           g->wire[SEAL_AGENT], g->wire_len[SEAL_AGENT], proof) ||
            fail(g, GREET_FAILED, "this build has no authentication");
 }
 
@@ -138,8 +138,8 @@ static enum greet
 end(struct greeting *g)
 {
     struct chan *c = g->chan;
-    if (g->key->len > 0 && !seal_open(&c->seal, g->key, g->hello[SEAL_LEADER].nonce,
-                                      g->hello[SEAL_AGENT].nonce)) {
+    if (g->key->len > 0 && !seal_ops->open(&c->seal, g->key, g->hello[SEAL_LEADER].nonce,
+                                           g->hello[SEAL_AGENT].nonce)) {
         fail(g, GREET_FAILED, "this build has no authentication");
         return g->status;
     }

@@ -3,32 +3,14 @@
  */
 #include "loadgen/swarm/message.h"
 
-#include <assert.h>
-
 #include "base/must.h"
-#include "base/part.h"
 #include "loadgen/measure/series.h"
 
-static const char *const roles[] = {
+const char *const message_role_names[ROLES] = {
     [ROLE_LOAD] = "load",
     [ROLE_MEASURE] = "measure",
     [ROLE_OBSERVE] = "observe",
 };
-static_assert(sizeof roles / sizeof roles[0] == ROLES, "one name each");
-
-const char *
-message_role_name(enum message_role role)
-{
-    must((unsigned)role < ROLES);
-    return roles[role];
-}
-
-bool
-message_role_parse(enum message_role *role, const char *text)
-{
-    *role = (enum message_role)part_find(roles, ROLES, text, strlen(text));
-    return (unsigned)*role < ROLES;
-}
 
 void
 message_put_hello(struct frame_out *o, const struct message_hello *h)

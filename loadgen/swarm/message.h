@@ -152,22 +152,19 @@ enum message_field {
     FIELD_ROLE = 36,         /* enum message_role; without one: ROLE_LOAD */
     FIELD_SERVER = 37,       /* from 0, of those that the agent was told */
     FIELD_AT = 38,           /* since the start of the window */
-    FIELD_SLICE = 40, /* 2 times 8 bytes: first, end (drive/reader.h); without: all */
-    FIELD_NOTE = 41,  /* a line about the run, for people */
-    FIELD_SENDER =
-        42, /* of SENDERS, those that send the same classes; without them: AGENT
-                          of AGENTS */
-    FIELD_SENDERS = 43,
+    FIELD_SLICE = 40,  /* 2 times 8 bytes: first, end (drive/reader.h); without: all */
+    FIELD_NOTE = 41,   /* a line about the run, for people */
     FIELD_VALUES = 39, /* 8 bytes for each enum server_stat: a double's bits */
-    FIELD_TOLD = 44,   /* a bit for each of them: the server tells it */
-    FIELD_STEAL =
-        45, /* 1e-9 of the time of its CPUs went to others; without: not known */
+    /* Those that send the same classes; without them: AGENT of AGENTS. */
+    FIELD_SENDER = 42,
+    FIELD_SENDERS = 43,
+    FIELD_TOLD = 44, /* a bit for each of them: the server tells it */
+    /* 1e-9 of the time of its CPUs went to others; without: not known. */
+    FIELD_STEAL = 45,
 };
 
 /* "load", "measure" or "observe". */
-const char *message_role_name(enum message_role role);
-/* False: none of them. */
-must_check bool message_role_parse(enum message_role *role, const char *text);
+extern const char *const message_role_names[ROLES];
 
 struct message_hello {
     uint64_t features, shape;

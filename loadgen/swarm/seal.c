@@ -27,12 +27,6 @@ static const char *const channel_labels[SEAL_SIDES] = {
     [SEAL_AGENT] = "mcload swarm 1 frames of the agent",
 };
 
-bool
-seal_is_there(void)
-{
-    return true;
-}
-
 static bool
 add_pieces(EVP_MAC_CTX *ctx, const struct hashed *pieces, unsigned count)
 {
@@ -90,10 +84,10 @@ hkdf(const struct seal_key *key, const uint8_t *salt, size_t salt_len, const cha
     return is_good;
 }
 
-bool
-seal_prove(const struct seal_key *key, enum seal_side side, const uint8_t *hello_leader,
-           size_t leader_len, const uint8_t *hello_agent, size_t agent_len,
-           uint8_t proof[SEAL_PROOF])
+static bool
+prove(const struct seal_key *key, enum seal_side side, const uint8_t *hello_leader,
+      size_t leader_len, const uint8_t *hello_agent, size_t agent_len,
+      uint8_t proof[SEAL_PROOF])
 {
     struct hashed pieces[] = {
         {proof_labels[side], strlen(proof_labels[side])},
@@ -103,9 +97,9 @@ seal_prove(const struct seal_key *key, enum seal_side side, const uint8_t *hello
     return hmac(key->bytes, key->len, pieces, 3, proof);
 }
 
-bool
-seal_open(struct seal *s, const struct seal_key *key,
-          const uint8_t nonce_leader[SEAL_NONCE], const uint8_t nonce_agent[SEAL_NONCE])
+static bool
+open(struct seal *s, const struct seal_key *key, const uint8_t nonce_leader[SEAL_NONCE],
+     const uint8_t nonce_agent[SEAL_NONCE])
 {
     uint8_t salt[2 * SEAL_NONCE];
     memcpy(salt, nonce_leader, SEAL_NONCE);
@@ -119,9 +113,9 @@ seal_open(struct seal *s, const struct seal_key *key,
     return true;
 }
 
-bool
-seal_mac(const struct seal *s, enum seal_side side, const uint8_t *p, size_t len,
-         uint8_t mac[FRAME_MAC])
+static bool
+mac(const struct seal *s, enum seal_side side, const uint8_t *p, size_t len,
+    uint8_t mac[FRAME_MAC])
 {
     uint8_t whole[SEAL_PROOF];
     struct hashed piece = {p, len};
@@ -131,3 +125,6 @@ seal_mac(const struct seal *s, enum seal_side side, const uint8_t *p, size_t len
     memcpy(mac, whole, FRAME_MAC);
     return true;
 }
+
+static const struct seal_ops ops = {prove, open, mac};
+const struct seal_ops *const seal_ops = &ops;

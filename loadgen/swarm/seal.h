@@ -6,8 +6,8 @@
  * included; from then on every frame carries its number and a shortened HMAC by a key of
  * its direction (HKDF, RFC 5869). Frames are authenticated, not encrypted.
  *
- * seal.c has this from OpenSSL; a build without it has seal_none.c, where seal_is_there is
- * false and only the unauthenticated swarm on loopback is left. Pure but for the kernel's
+ * seal.c has this from OpenSSL; a build without it has seal_none.c, and only the
+ * unauthenticated swarm on loopback is left. Pure but for the kernel's
  * random numbers; any thread.
  */
 #pragma once
@@ -38,9 +38,6 @@ struct seal {
     uint8_t keys[SEAL_SIDES][SEAL_CHANNEL_KEY]; /* of frames that the side sends */
 };
 
-/* Whether this build can. */
-bool seal_is_there(void);
-
 /* Reads a key from a file that no other user may read; without a file (NULL) there is none. False
  * with a sentence. */
 must_check bool seal_read_key(struct seal_key *key, const char *path, char *err,
@@ -49,18 +46,23 @@ must_check bool seal_read_key(struct seal_key *key, const char *path, char *err,
 /* Unpredictable bytes. False: the kernel has none. */
 must_check bool seal_random(uint8_t *p, size_t len);
 
-/* What `side` shows to have the key: over both hellos, as they were on the wire. */
-must_check bool seal_prove(const struct seal_key *key, enum seal_side side,
-                           const uint8_t *hello_leader, size_t leader_len,
-                           const uint8_t *hello_agent, size_t agent_len,
-                           uint8_t proof[SEAL_PROOF]);
-/* The keys of both directions, by the nonces of both hellos. */
-must_check bool seal_open(struct seal *s, const struct seal_key *key,
-                          const uint8_t nonce_leader[SEAL_NONCE],
-                          const uint8_t nonce_agent[SEAL_NONCE]);
-/* The MAC of a frame that `side` sends. */
-must_check bool seal_mac(const struct seal *s, enum seal_side side, const uint8_t *p,
-                         size_t len, uint8_t mac[FRAME_MAC]);
+/* What takes OpenSSL. */
+struct seal_ops {
+    /* What `side` shows to have the key: over both hellos, as they were on the wire. */
+    bool (*prove)(const struct seal_key *key, enum seal_side side,
+                  const uint8_t *hello_leader, size_t leader_len,
+                  const uint8_t *hello_agent, size_t agent_len,
+                  uint8_t proof[SEAL_PROOF]);
+    /* The keys of both directions, by the nonces of both hellos. */
+    bool (*open)(struct seal *s, const struct seal_key *key,
+                 const uint8_t nonce_leader[SEAL_NONCE],
+                 const uint8_t nonce_agent[SEAL_NONCE]);
+    /* The MAC of a frame that `side` sends. */
+    bool (*mac)(const struct seal *s, enum seal_side side, const uint8_t *p, size_t len,
+                uint8_t mac[FRAME_MAC]);
+};
+/* NULL: this build has none, and so no keys. */
+extern const struct seal_ops *const seal_ops;
 
 /* In a time that does not tell where they differ. */
 bool seal_equals(const uint8_t *a, const uint8_t *b, size_t len);

@@ -40,7 +40,7 @@ seal_read_key(struct seal_key *key, const char *path, char *err, size_t err_len)
     if (path == NULL) {
         return true;
     }
-    if (!seal_is_there()) {
+    if (seal_ops == NULL) {
         return fail_because(err, err_len,
                             "this build has no OpenSSL, and so no --key-file");
     }

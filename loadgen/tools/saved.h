@@ -21,8 +21,8 @@ enum saved_at {
 
 /* A percentile, ns. */
 struct saved_point {
-    bool
-        is_measured; /* false: it lies among requests never answered, or there are none */
+    /* false: it lies among requests never answered, or there are none */
+    bool is_measured;
     bool has_interval;
     double value;
     double low, high; /* high is INFINITY when open */

@@ -5,45 +5,27 @@
 
 #include "base/num.h"
 
-static const struct codec *const codecs[] = {
-    &codec_ascii, &codec_meta, &codec_binary, &codec_redis, &codec_http,
+const struct codec *const codec_all[] = {
+    &codec_ascii, &codec_meta, &codec_binary, &codec_redis, &codec_http, NULL,
 };
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-const struct codec *
-codec_at(unsigned i)
-{
-    return i < COUNT(codecs) ? codecs[i] : NULL;
-}
 
 const struct codec *
 codec_find(const char *name)
 {
-    for (unsigned i = 0; i < COUNT(codecs); i++) {
-        if (strcmp(codecs[i]->name, name) == 0) {
-            return codecs[i];
-        }
+    const struct codec *const *c = codec_all;
+    while (*c != NULL && strcmp((*c)->name, name) != 0) {
+        c++;
     }
-    return NULL;
+    return *c;
 }
 
-static const char *const verb_names[] = {
+const char *const codec_verb_names[CODEC_VERBS] = {
     [CODEC_GET] = "get",       [CODEC_GETS] = "gets",       [CODEC_SET] = "set",
     [CODEC_ADD] = "add",       [CODEC_REPLACE] = "replace", [CODEC_CAS] = "cas",
     [CODEC_APPEND] = "append", [CODEC_PREPEND] = "prepend", [CODEC_DELETE] = "delete",
     [CODEC_TOUCH] = "touch",   [CODEC_INCR] = "incr",       [CODEC_DECR] = "decr",
     [CODEC_AUTH] = "auth",
 };
-static_assert(COUNT(verb_names) == CODEC_VERBS, "one name each");
-
-const char *
-codec_verb_name(enum codec_verb verb)
-{
-    must((unsigned)verb < CODEC_VERBS);
-    return verb_names[verb];
-}
-
 void
 codec_stencil_init(struct codec_stencil *s, const struct codec *codec, const char *like,
                    size_t key_len)

@@ -136,8 +136,8 @@ const struct codec *codec_find(const char *name);
 /* What bytes that are no reply of a protocol look like: the words of the command line for what
  * the server speaks. NULL: nothing that is known. */
 const char *codec_guess(const char *bytes, size_t len);
-/* Number i of all, NULL after the last; the first is the default. */
-const struct codec *codec_at(unsigned i);
+/* All, NULL behind the last; the first is the default. */
+extern const struct codec *const codec_all[];
 
 static inline size_t
 codec_put_get(const struct codec *codec, char *dst, const struct codec_get *get)
@@ -184,7 +184,7 @@ codec_put_stencil(char *dst, const struct codec_stencil *s)
     return s->len;
 }
 
-const char *codec_verb_name(enum codec_verb verb);
+extern const char *const codec_verb_names[CODEC_VERBS];
 void codec_parser_init(struct codec_parser *p);
 
 /* As client_parse, for replies to `expect`; the caller has made sure that a reply can come.

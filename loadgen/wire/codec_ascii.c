@@ -29,7 +29,7 @@ static size_t
 put_store(char *dst, const struct codec_store *store)
 {
     struct client_store text = {
-        .verb = codec_verb_name(store->verb),
+        .verb = codec_verb_names[store->verb],
         .key = store->key,
         .key_len = store->key_len,
         .flags = store->flags,
@@ -53,7 +53,7 @@ put_order(char *dst, const struct codec_order *order)
     if (order->verb == CODEC_DELETE) {
         return client_put_delete(dst, order->key, order->key_len);
     }
-    return client_put_number(dst, codec_verb_name(order->verb), order->key,
+    return client_put_number(dst, codec_verb_names[order->verb], order->key,
                              order->key_len, order->number);
 }
 

@@ -48,7 +48,7 @@ struct engine {
 
 extern const struct engine engine_epoll, engine_uring;
 
-/* The i-th engine of this build, the default first; NULL behind the last. */
-const struct engine *engine_at(unsigned i);
+/* The engines of this build, the default first; NULL behind the last. */
+extern const struct engine *const engine_all[];
 /* NULL: none is called so. */
 const struct engine *engine_find(const char *name);

@@ -36,8 +36,8 @@ struct missed {
 };
 
 struct followups {
-    struct trace_buffer
-        *trace_buffer; /* whose pages the keys are, held while needed; NULL: numbers */
+    /* whose pages the keys are, held while needed; NULL: numbers */
+    struct trace_buffer *trace_buffer;
 
     /* Sent before anything else, so that it never holds more than the keys of all gets on
      * their way: `room`; and as many that were deferred. */
@@ -62,17 +62,9 @@ void followups_pop(struct followups *q);
 /* It is left to the caller. */
 void followups_miss(struct followups *q, const struct workload *w, struct missed missed);
 
-/* Whether followups_defer may be called: what follows from answers has room beside it. */
+/* Of a workload that defers: what follows from answers has room beside one more. */
 static inline bool
 followups_have_room(const struct followups *q)
 {
     return q->count < q->room;
-}
-/* Something of a workload that defers is due. */
-static inline void
-followups_defer(struct followups *q, const struct workload *w,
-                const struct followup *next)
-{
-    must(w->conf.defers && followups_have_room(q));
-    followups_add(q, w, *next);
 }

@@ -42,8 +42,8 @@ struct lconn {
     uint64_t *keys; /* keys_max for each op */
     unsigned capacity, head, count, fresh, issued;
     unsigned keys_max;
-    struct trace_buffer
-        *trace_buffer; /* whose pages the keys are, held while needed; NULL: numbers */
+    /* whose pages the keys are, held while needed; NULL: numbers */
+    struct trace_buffer *trace_buffer;
 
     /* out[sent..len) is to be sent. */
     char *out;
@@ -83,8 +83,8 @@ struct lconn_conf {
     unsigned server;
     unsigned capacity; /* most outstanding requests */
     const struct workload *workload;
-    const struct codec_stencil
-        *get; /* of the workload's keys; NULL: they differ in length */
+    /* of the workload's keys; NULL: they differ in length */
+    const struct codec_stencil *get;
     const struct lconn_auth *auth; /* NULL: the connection begins with nothing */
     bool is_stamped;               /* has room for time stamps */
 };

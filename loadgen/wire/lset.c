@@ -330,24 +330,20 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
 
 /* ---- engine ------------------------------------------------------------------------ */
 
-static const struct engine *const engines[] = {
+const struct engine *const engine_all[] = {
     &engine_epoll,
 #if HAVE_URING
     &engine_uring,
 #endif
+    NULL,
 };
-
-const struct engine *
-engine_at(unsigned i)
-{
-    return i < sizeof engines / sizeof engines[0] ? engines[i] : NULL;
-}
 
 const struct engine *
 engine_find(const char *name)
 {
-    const struct engine *e;
-    for (unsigned i = 0; (e = engine_at(i)) != NULL && strcmp(e->name, name) != 0; i++) {
+    const struct engine *const *e = engine_all;
+    while (*e != NULL && strcmp((*e)->name, name) != 0) {
+        e++;
     }
-    return e;
+    return *e;
 }

@@ -224,8 +224,8 @@ take_hits(struct reply *r, const struct reply_to *to, const char *buf, size_t le
                !workload_is_key(to->w, to->keys[hit], value.key, value.key_len)) {
             hit++;
         }
-        if (hit ==
-            keys) { /* no key that was asked for, or (client_parse_hit) none at all */
+        /* No key that was asked for, or (client_parse_hit) none at all. */
+        if (hit == keys) {
             value.kind = CLIENT_MORE;
             break;
         }

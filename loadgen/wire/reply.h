@@ -46,8 +46,8 @@ struct reply_done {
     enum reply_outcome outcome;
     struct request_op op; /* not for MORE and BROKEN */
     enum client_kind kind;
-    bool
-        has_effect; /* GOOD: of a verb other than get; else the key was not (or was) there */
+    /* GOOD: of a verb other than get; else the key was not (or was) there */
+    bool has_effect;
     unsigned hits;
     uint64_t value_bytes; /* GOOD: of what was hit */
     bool is_last;         /* the server closes the connection behind it */

@@ -33,8 +33,8 @@ unsigned request_needs(struct request_words words);
 struct request_op {
     nsec_t intended;
     nsec_t issued; /* connection: 0 until all of it was given to the kernel */
-    uint64_t
-        begin; /* connection: its first byte, counted from the start of the connection */
+    /* connection: its first byte, counted from the start of the connection */
+    uint64_t begin;
     enum codec_verb verb;
     enum request_then then;
     unsigned keys;    /* 1 but for gets */
@@ -42,9 +42,9 @@ struct request_op {
     uint16_t id;      /* connection: in datagrams */
     bool is_verified; /* values are compared with what they should be */
     bool is_fill;     /* stores what was missed */
-    uint8_t
-        tries; /* times that its key was asked for before, and another client's to store; or it
-                * was sent before */
+    /* times that its key was asked for before, and another client's to store; or it
+     * was sent before */
+    uint8_t tries;
 };
 
 struct request {

@@ -11,8 +11,8 @@
 #define SHAPE_TINY 1e-9  /* below it a shape of 0 is meant: the formulae's limit */
 #define UNIT_MIN 0x1p-53 /* keeps a stretched number off the ends */
 #define SIMPSON_STEPS 2000
-#define GEV_T_MAX                                                                        \
-    100 /* beyond the mode of exp(-t) t^power: what lies behind adds nothing */
+/* Beyond the mode of exp(-t) t^power: what lies behind adds nothing. */
+#define GEV_T_MAX 100
 #define DEVIATIONS_MAX 8 /* of a law's scale: further down there is no probability */
 
 /* The largest coefficient first. */

@@ -25,7 +25,7 @@ static const struct model models[] = {
 };
 #define MODELS (sizeof models / sizeof models[0])
 
-static const char *const names[] = {
+const char *const model_field_names[MODEL_FIELDS] = {
     [MODEL_KEYSIZE] = "keysize",       [MODEL_VALUESIZE] = "valuesize",
     [MODEL_POPULARITY] = "popularity", [MODEL_OPS] = "ops",
     [MODEL_EXPIRY] = "expiry",         [MODEL_ARRIVALS] = "arrivals",
@@ -35,8 +35,6 @@ static const char *const names[] = {
     [MODEL_KEY_FORMAT] = "key-format", [MODEL_KEY_PREFIX] = "key-prefix",
     [MODEL_FLAGS] = "flags",           [MODEL_RECORDS] = "records",
 };
-static_assert(sizeof names / sizeof names[0] == MODEL_FIELDS, "one name each");
-
 const struct model *
 model_find(const char *name)
 {
@@ -61,13 +59,6 @@ model_like(const char *name)
         }
     }
     return NULL;
-}
-
-const char *
-model_field_name(enum model_field field)
-{
-    must((unsigned)field < MODEL_FIELDS);
-    return names[field];
 }
 
 /* ---- printing ------------------------------------------------------------------------- */
@@ -98,7 +89,7 @@ model_print(const struct model *m, FILE *out)
             m->about != NULL ? m->about : "");
     for (unsigned i = 0; i < MODEL_FIELDS; i++) {
         if (m->texts[i] != NULL) {
-            fprintf(out, "%s = %s\n", names[i], m->texts[i]);
+            fprintf(out, "%s = %s\n", model_field_names[i], m->texts[i]);
         }
     }
 }
@@ -112,8 +103,8 @@ model_put(const struct model *m, char *dst, size_t cap)
         if (text == NULL) {
             continue;
         }
-        int n = snprintf(dst + used, cap - used, "%s%s=%s", used > 0 ? ";" : "", names[i],
-                         text);
+        int n = snprintf(dst + used, cap - used, "%s%s=%s", used > 0 ? ";" : "",
+                         model_field_names[i], text);
         if (strpbrk(text, BLANKS ENDS) != NULL || n < 0 || (size_t)n >= cap - used) {
             return false;
         }
@@ -131,8 +122,8 @@ static enum model_field
 find_field(const char *name, size_t len)
 {
     unsigned i = 0;
-    while (i < MODEL_FIELDS &&
-           (strlen(names[i]) != len || !opt_begins_with(names[i], name, len))) {
+    while (i < MODEL_FIELDS && (strlen(model_field_names[i]) != len ||
+                                !opt_begins_with(model_field_names[i], name, len))) {
         i++;
     }
     return (enum model_field)i;
@@ -190,12 +181,12 @@ take_field(struct model *m, char *text, size_t len, unsigned line)
     text[len] = '\0';
     char *value = equals + 1 + strspn(equals + 1, BLANKS);
     if (*value == '\0') {
-        snprintf(err, sizeof err, "%s has no value", names[field]);
+        snprintf(err, sizeof err, "%s has no value", model_field_names[field]);
         return err;
     }
     if (m->texts[field] != NULL) {
-        snprintf(err, sizeof err, "%s was told before, in line %u", names[field],
-                 m->lines[field]);
+        snprintf(err, sizeof err, "%s was told before, in line %u",
+                 model_field_names[field], m->lines[field]);
         return err;
     }
     m->texts[field] = value;

@@ -53,7 +53,7 @@ const struct model *model_like(const char *name);
 /* All of them with what they stand for, as options. */
 void model_help(FILE *out);
 
-const char *model_field_name(enum model_field field);
+extern const char *const model_field_names[MODEL_FIELDS];
 
 /* Fills in the texts that are told, and their lines. `text` ends with a 0 behind its `len` bytes,
  * is cut in place and lives as long as m, whose name and about are kept. NULL, or a sentence (a

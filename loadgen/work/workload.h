@@ -66,9 +66,9 @@ struct workload_conf {
     double miss_ratio;    /* share of the keys of gets that are absent, 0 to 1 */
     double one_hit;       /* share of all keys that no other request has, 0 to 1 */
     double churn;         /* records a second that new ones replace */
-    unsigned
-        sizes_per_set; /* 1: each set draws the size of its value; nothing is verified */
-    bool is_replay;    /* keys are those of a trace: each thread's `book` */
+    /* 1: each set draws the size of its value; nothing is verified */
+    unsigned sizes_per_set;
+    bool is_replay; /* keys are those of a trace: each thread's `book` */
     const char *key_prefix;
     enum workload_key_format key_format;
     uint32_t flags; /* of all values */

@@ -44,10 +44,10 @@ static bool
 choose(struct asked *a, const uint8_t *head)
 {
     unsigned codecs = 0;
-    while (codec_at(codecs) != NULL) {
+    while (codec_all[codecs] != NULL) {
         codecs++;
     }
-    a->codec = codec_at(head[1] % codecs);
+    a->codec = codec_all[head[1] % codecs];
     a->expect.verb = (enum codec_verb)(head[2] % CODEC_VERBS);
     bool is_get = a->expect.verb == CODEC_GET || a->expect.verb == CODEC_GETS;
     a->expect.keys = is_get && a->codec->has_multiget ? 1 + head[3] % KEYS_MAX : 1;

@@ -91,7 +91,7 @@ meet(const char *leader_key, const char *agent_key)
     static void id##_sealed(void);                                                       \
     TEST(id)                                                                             \
     {                                                                                    \
-        if (seal_is_there()) {                                                           \
+        if (seal_ops != NULL) {                                                          \
             id##_sealed();                                                               \
         }                                                                                \
     }                                                                                    \

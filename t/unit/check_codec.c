@@ -165,7 +165,7 @@ TEST(test_stencil)
     const struct codec_get get = {CODEC_GET, 1, NULL};
     memset(key, 'k', sizeof key);
     const struct codec *codec;
-    for (unsigned i = 0; (codec = codec_at(i)) != NULL; i++) {
+    for (unsigned i = 0; (codec = codec_all[i]) != NULL; i++) {
         for (size_t len = 1; len <= sizeof key; len++) {
             struct codec_stencil stencil;
             codec_stencil_init(&stencil, codec, key, len);
@@ -250,7 +250,7 @@ TEST(test_room)
     memset(text, 't', CODEC_AUTH_MAX);
     text[CODEC_AUTH_MAX] = '\0';
     const struct codec *codec;
-    for (unsigned i = 0; (codec = codec_at(i)) != NULL; i++) {
+    for (unsigned i = 0; (codec = codec_all[i]) != NULL; i++) {
         ck_assert_ptr_eq(codec_find(codec->name), codec);
         struct codec_lease lease = {WORKLOAD_LEASE_S, WORKLOAD_EXPIRY_MAX};
         struct codec_get get = {CODEC_GETS, 1, NULL};
@@ -300,7 +300,7 @@ TEST_LOOP(test_capabilities, 5)
         {"http", false, false, false, false, false, false},
     };
     const struct codec *c = codec_find(rows[_i].name);
-    ck_assert_ptr_eq(c, codec_at((unsigned)_i));
+    ck_assert_ptr_eq(c, codec_all[_i]);
     ck_assert_int_eq(c->has_multiget, rows[_i].multiget);
     ck_assert_int_eq(c->has_datagrams, rows[_i].datagrams);
     ck_assert_int_eq(c->takes_any_byte, rows[_i].any_byte);

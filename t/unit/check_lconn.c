@@ -609,7 +609,7 @@ TEST(test_deferred)
     for (unsigned i = 0; i < DEPTH * conn.keys_max; i++) {
         struct followup todo = {7, i, 0, CODEC_SET, true, 0};
         ck_assert(followups_have_room(&conn.followups));
-        followups_defer(&conn.followups, &workload, &todo);
+        followups_add(&conn.followups, &workload, todo);
     }
     ck_assert(!followups_have_room(&conn.followups));
     feed("VALUE k0004 0 4\r\nabcd\r\nEND\r\n", 3);
@@ -643,7 +643,7 @@ TEST(test_leased)
     conn.followups.missed_count = 0;
     /* Asked for again; what is stale is a hit, and one is to store it. */
     struct followup todo = {7, 2, 0, CODEC_GET, false, 3};
-    followups_defer(&conn.followups, &workload, &todo);
+    followups_add(&conn.followups, &workload, todo);
     ck_assert_uint_eq(lconn_push_followup(&conn, &workload)->tries, 3);
     push_one(CODEC_GET, 5, THEN_NOTHING, true);
     flush(2);

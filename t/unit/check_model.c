@@ -233,7 +233,7 @@ make(struct generator *a, struct lconn *c, const char *popularity, const char *o
     ck_assert_ptr_null(popularity_parse(&conf.popularity, popularity));
     ck_assert_ptr_null(workload_init(&workload, &conf));
     workload_open(&workload);
-    struct lconn_conf lc = {codec_at(0), &target, 0, 4, &workload, NULL, NULL, false};
+    struct lconn_conf lc = {codec_all[0], &target, 0, 4, &workload, NULL, NULL, false};
     lconn_init(c, &lc);
     c->state = LCONN_UP;
     struct generator_conf ac = {.workload = &workload,

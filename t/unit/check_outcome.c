@@ -4,7 +4,7 @@
  * What a search takes from a run of a class and an antagonist beside it: latencies, whether the
  * client kept up, and the share of errors, on made-up results.
  */
-#include "loadgen/campaign/outcome.h"
+#include "loadgen/campaign/runner.h"
 
 #include "base/alloc.h"
 #include "check_main.h"

@@ -3,7 +3,7 @@
  *
  * Counts of a histogram in few bytes: each byte of known ones, and all of them read back.
  */
-#include "loadgen/measure/packed.h"
+#include "loadgen/measure/series.h"
 
 #include "base/rng.h"
 #include "check_main.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "check_main.h"
-#include "loadgen/run/sampler.h"
+#include "loadgen/run/run_state.h"
 
 #define CLIENTS_MAX 64
 

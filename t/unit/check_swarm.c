@@ -20,29 +20,38 @@
 
 /* ---- capacities ---------------------------------------------------------------------- */
 
+/* Three processes that send one class, whose rate is shared out. */
+static void
+shares_are(struct members *m, uint64_t a, uint64_t b, uint64_t c)
+{
+    const struct run_spec spec = {.rates = (double[]){1000}};
+    ck_assert_int_eq(share_out(m, &spec), EXIT_VALID);
+    ck_assert_uint_eq(m->all[0].rates[0], a);
+    ck_assert_uint_eq(m->all[1].rates[0], b);
+    ck_assert_uint_eq(m->all[2].rates[0], c);
+}
+
 TEST(shares_by_capacity)
 {
-    SCOPED(capacity_fini) struct capacity c;
-    uint64_t shares[3];
-    double weights[3] = {1, 7, 1};
-    capacity_init(&c, 3, 2);
-    capacity_weigh(&c, 1, weights); /* nothing is known */
-    ck_assert_double_eq(weights[1], 7);
-    ck_assert_double_eq(capacity_of(&c, 1), 0);
-    capacity_learn(&c, 1, (double[]){3e6, 1e6, 4e6});
-    capacity_weigh(&c, 0, weights); /* of another class */
-    ck_assert_double_eq(weights[1], 7);
-    capacity_weigh(&c, 1, weights);
-    split_by_weight(1000, weights, 3, shares);
-    ck_assert(shares[0] == 375 && shares[1] == 125 && shares[2] == 500);
-    weights[0] = weights[1] = 1;
-    weights[2] = 0; /* it takes no part any more */
-    capacity_weigh(&c, 1, weights);
-    split_by_weight(1000, weights, 3, shares);
-    ck_assert(shares[0] == 750 && shares[1] == 250 && shares[2] == 0);
-    capacity_learn(&c, 0, (double[]){5, 0, 0});
-    ck_assert_double_eq(capacity_of(&c, 0), 3e6 + 5);
-    capacity_fini(&c);
+    static struct options o = {.classes_len = 1};
+    static struct member all[3];
+    static uint64_t rates[3];
+    static double known[3];
+    struct members m = {.options = &o, .all = all, .count = 3};
+    for (unsigned i = 0; i < 3; i++) {
+        all[i] = (struct member){.classes = 1,
+                                 .weight = i == 1 ? 3 : 1,
+                                 .state = MEMBER_DONE,
+                                 .rates = &rates[i],
+                                 .capacities = &known[i]};
+    }
+    shares_are(&m, 200, 600, 200); /* nothing is known */
+    memcpy(known, (double[]){3e6, 1e6, 4e6}, sizeof known);
+    shares_are(&m, 375, 125, 500);
+    ck_assert_uint_eq(all[1].slice.first, all[0].slice.end);
+    ck_assert_uint_eq(all[2].slice.end, READER_ROUTES);
+    all[2].state = MEMBER_LOST; /* it takes no part any more */
+    shares_are(&m, 750, 250, 0);
 }
 
 /* ---- shares ------------------------------------------------------------------------- */

@@ -215,33 +215,19 @@ job_open(struct job *j)
     return pthread_create(&thread, NULL, job_main, j) == 0 && pthread_detach(thread) == 0;
 }
 
-static void
-give_order(struct job *j, enum job_state state)
+void
+job_order(struct job *j, enum job_state order)
 {
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
     must(j->state == JOB_IDLE);
-    j->said_before = j->said_len;
-    j->state = state;
-    PTHREAD_OK(pthread_cond_broadcast(&j->changed));
-}
-
-void
-job_renew(struct job *j)
-{
-    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
-    give_order(j, JOB_RENEWING);
-    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
-}
-
-void
-job_run(struct job *j)
-{
-    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
     j->wants_stop = false;
     if (j->run != NULL) {
         run_rearm(j->run);
     }
     j->interval = 0;
-    give_order(j, JOB_RUNNING);
+    j->said_before = j->said_len;
+    j->state = order;
+    PTHREAD_OK(pthread_cond_broadcast(&j->changed));
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 

@@ -58,9 +58,8 @@ struct job {
 void job_init(struct job *j);
 /* Options, targets and numbers are filled in: starts the thread. False: there is none. */
 must_check bool job_open(struct job *j);
-/* Idle, and the spec is filled in; job_renew needs is_fresh only. */
-void job_run(struct job *j);
-void job_renew(struct job *j);
+/* Idle, and the spec is filled in: JOB_RUNNING, or JOB_RENEWING, which needs is_fresh only. */
+void job_order(struct job *j, enum job_state order);
 /* Ends a run under way. */
 void job_stop(struct job *j);
 enum job_state job_state(struct job *j);

@@ -271,7 +271,7 @@ start_run(struct service *s, const struct frame *f)
         for (unsigned i = 0; i < j->options.classes_len; i++) {
             counters_reset(&s->sent[i]);
         }
-        job_run(j);
+        job_order(j, JOB_RUNNING);
     }
     return wrong;
 }
@@ -287,7 +287,7 @@ renew(struct service *s, const struct frame *f)
     }
     j->spec.is_fresh = is_fresh == 1;
     s->is_awaited = true;
-    job_renew(j);
+    job_order(j, JOB_RENEWING);
     return NULL;
 }
 

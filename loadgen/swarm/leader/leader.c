@@ -10,7 +10,6 @@
 #include "loadgen/measure/result.h"
 #include "loadgen/options/scope.h"
 #include "loadgen/run/stats_poll.h"
-#include "loadgen/swarm/leader/combine.h"
 #include "loadgen/swarm/leader/local.h"
 #include "loadgen/swarm/leader/share_out.h"
 #include "loadgen/swarm/message.h"
@@ -32,8 +31,7 @@ struct leader {
     bool is_probing;      /* it only tells capacities */
     sigset_t signals, mask_before;
     bool is_masked;
-    struct stats_poll poll;   /* of servers, without a run that asks them */
-    struct capacity capacity; /* what is known of each process, this one first */
+    struct stats_poll poll; /* of servers, without a run that asks them */
 };
 
 static enum options_loss
@@ -175,7 +173,6 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     enum exit_status status = members_open(&l->members, l->o, l->load_classes);
     const struct member *self = &l->members.all[0];
     local_init(&l->local, l->o, self, l->load_classes);
-    capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len);
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
     if (status == EXIT_VALID) {
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
@@ -207,7 +204,6 @@ leader_close(struct leader **leader)
     local_fini(&l->local);
     members_close(&l->members);
     stats_poll_fini(&l->poll);
-    capacity_fini(&l->capacity);
     if (l->is_masked) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
     }
@@ -218,7 +214,11 @@ leader_close(struct leader **leader)
 uint64_t
 leader_loaded(const struct leader *l)
 {
-    return members_loaded(&l->members);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < l->members.count; i++) {
+        sum += l->members.all[i].loaded; /* constant once all are ready */
+    }
+    return sum;
 }
 
 /* ---- one run ------------------------------------------------------------------------ */
@@ -329,20 +329,6 @@ await_results(struct leader *l, nsec_t until)
     return !was_interrupted;
 }
 
-/* With the members' results in, or lost. */
-static void
-collect(struct leader *l, bool was_interrupted, struct result *result)
-{
-    struct combine_parts parts = {
-        .options = l->o,
-        .was_interrupted = was_interrupted,
-        .accepts_loss = policy(l) == LOSS_ACCEPT,
-        .members = &l->members,
-        .capacity = &l->capacity,
-    };
-    combine_results(result, &parts);
-}
-
 /* Whether the run was refused, which has a line then. */
 static bool
 tell_refusal(struct leader *l)
@@ -422,7 +408,7 @@ begin_attempt(struct leader *l, const struct run_spec *spec, struct run_spec *ow
     struct swarm_run *run = &k->run;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = members_in(k, MEMBER_LOST);
-    enum exit_status status = share_out(k, l->o, &l->capacity, spec);
+    enum exit_status status = share_out(k, spec);
     run->is_fresh = spec->is_fresh;
     for (unsigned i = 1; i < k->count; i++) {
         member_begin(&k->all[i]);
@@ -475,8 +461,8 @@ end_attempt(struct leader *l, const struct run_spec *spec, bool was_interrupted,
         return EXIT_UNREACHABLE;
     }
     members_tell_losses(&l->members);
-    collect(l, was_interrupted, result);
-    if (!*spoilt && !was_interrupted && !share_out_learn(k, l->o, &l->capacity, spec)) {
+    combine_results(result, k, was_interrupted, policy(l) == LOSS_ACCEPT);
+    if (!*spoilt && !was_interrupted && !share_out_learn(k, spec)) {
         result_fini(result);
         return EXIT_INVALID;
     }
@@ -548,7 +534,8 @@ measure_capacity(struct leader *l, const struct run_spec *spec)
     bool is_wanted = false;
     for (unsigned i = 0; i < l->o->classes_len; i++) {
         rates[i] = run_spec_rate(l->o, spec, i);
-        if (share_out_has_capacity(l->o, i) && rates[i] > 0 && !l->capacity.is_known[i]) {
+        if (share_out_has_capacity(l->o, i) && rates[i] > 0 &&
+            !l->members.knows_capacity[i]) {
             rates[i] = 0;
             is_wanted = true;
         }

@@ -11,7 +11,6 @@
 #include "loadgen/swarm/greet.h"
 
 #define CONNECT_TIME (5 * NSEC_PER_SEC)
-#define STAMPS_FIRST 8 /* exchanges at once, before the first start */
 #define COST_BYTES 32
 #define STEAL_ALL 1000000000           /* of FIELD_STEAL: all of the time */
 #define LOADED_MAX (UINT64_C(1) << 56) /* records; sums of them are far from wrapping */
@@ -52,6 +51,7 @@ member_init(struct member *k, struct swarm_run *run, unsigned part,
     }
     k->rates = alloc_zeroed(o->classes_len, sizeof *k->rates);
     k->digests = alloc_zeroed(o->classes_len, sizeof *k->digests);
+    k->capacities = alloc_zeroed(o->classes_len, sizeof *k->capacities);
 }
 
 void
@@ -60,6 +60,7 @@ member_fini(struct member *k)
     chan_fini(&k->chan);
     free(k->rates);
     free(k->digests);
+    free(k->capacities);
     free(k->costs);
 }
 
@@ -154,13 +155,6 @@ member_lose(struct member *k, const char *why)
         k->state = MEMBER_LOST;
         snprintf(k->why, sizeof k->why, "%s", why);
     }
-}
-
-bool
-member_is_ready(const struct member *k)
-{
-    /* The word that it is ready may overtake its time. */
-    return k->state == MEMBER_READY && k->align.count >= STAMPS_FIRST;
 }
 
 void
@@ -276,14 +270,14 @@ on_stamps(struct member *k, const struct frame *f, nsec_t now)
         return;
     }
     if (!k->has_answered) {
-        k->has_answered =
-            true; /* it may have waited for a name server: no measure of the way */
+        /* It may have waited for a name server: no measure of the way. */
+        k->has_answered = true;
     } else if (!align_add(&k->align, &s)) {
         member_lose(k, "sent inconsistent stamps");
         return;
     }
     k->behind_max = behind > k->behind_max ? behind : k->behind_max;
-    if (k->align.count < STAMPS_FIRST) {
+    if (k->align.count < MEMBER_STAMPS_FIRST) {
         member_ask_time(k);
     }
 }

@@ -27,6 +27,7 @@
  * struct members, but for its channel, which is the thread's once that has started. */
 /* Without a word for so long, an agent is lost; the first is longer: it looks for the addresses of
  * servers before, which a name server may make it wait for. */
+#define MEMBER_STAMPS_FIRST 8 /* exchanges at once, before the first start */
 #define MEMBER_SILENCE (5 * NSEC_PER_SEC)
 #define MEMBER_SILENCE_FIRST (60 * NSEC_PER_SEC)
 
@@ -85,6 +86,8 @@ struct member {
     uint64_t samples; /* of servers' stats */
     struct cost *costs;
     unsigned threads; /* length of costs */
+    /* requests a second in a closed loop, one each class; 0: not known */
+    double *capacities;
 };
 
 /* What an agent is told before it begins. */
@@ -92,8 +95,8 @@ struct member_conf {
     char **words; /* with "--" */
     unsigned words_len;
     bool wants_secret;
-    unsigned agent,
-        agents; /* its number among so many processes that share the records */
+    /* Its number among so many processes that share the records. */
+    unsigned agent, agents;
     unsigned sender, senders; /* and among those that send the same classes */
 };
 
@@ -130,9 +133,6 @@ void member_verify(struct member *k);
 /* It is of no more use. */
 void member_lose(struct member *k, const char *why);
 
-/* It has loaded and told its time. */
-must_check bool member_is_ready(const struct member *k);
-
 /* ---- all ---------------------------------------------------------------------------- */
 
 /* Whether it sends this class; also in the run under way. */
@@ -150,7 +150,9 @@ member_sends(const struct member *k, unsigned class_index)
 /* ---- members ----------------------------------------------------------------------- */
 
 struct members {
-    struct member *all; /* the leader first, then the agents */
+    const struct options *options;
+    bool knows_capacity[OPTIONS_CLASSES_MAX]; /* of each class */
+    struct member *all;                       /* the leader first, then the agents */
     unsigned count;
     struct swarm_run run; /* the one under way, or the last one */
     pthread_mutex_t mutex;
@@ -172,8 +174,6 @@ must_check enum exit_status members_start(struct members *l);
 void members_wait(struct members *l);
 /* The losses so far are in a result: later ones do not repeat them. */
 void members_told(struct members *l);
-/* Records stored by all, which are ready. */
-uint64_t members_loaded(const struct members *l);
 
 /* ---- with the mutex held -------------------------------------------------------------- */
 
@@ -193,3 +193,8 @@ void members_tell_losses(struct members *l);
 
 /* Ends the thread and the connections; without the mutex. */
 void members_close(struct members *l);
+
+/* The result of a swarm: the sum of what its processes have counted and measured, and, for each
+ * of them, what tells whether it kept up. */
+void combine_results(struct result *r, const struct members *l, bool was_interrupted,
+                     bool accepts_loss);

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
-
 #define SENDERS_MAX (MESSAGE_AGENTS_MAX + 1)
 
 bool
@@ -18,42 +16,43 @@ share_out_has_capacity(const struct options *o, unsigned class)
 
 /* Who sends a class, and how much of it. Returns the sum. */
 static double
-weigh(const struct members *m, const struct capacity *c, unsigned class,
-      double weights[SENDERS_MAX])
+weigh(const struct members *m, unsigned class, double weights[SENDERS_MAX])
 {
-    double sum = 0;
+    double sum = 0, most = 0; /* of what is known of each */
     for (unsigned i = 0; i < m->count; i++) {
-        weights[i] = member_sends(&m->all[i], class) ? (double)m->all[i].weight : 0;
+        const struct member *k = &m->all[i];
+        weights[i] = member_sends(k, class) ? (double)k->weight : 0;
+        most = weights[i] > 0 ? fmax(most, k->capacities[class]) : most;
     }
-    capacity_weigh(c, class, weights);
     for (unsigned i = 0; i < m->count; i++) {
+        bool is_known = most > 0 && weights[i] > 0;
+        weights[i] = is_known ? m->all[i].capacities[class] / most : weights[i];
         sum += weights[i];
     }
     return sum;
 }
 
 bool
-share_out_learn(const struct members *m, const struct options *o, struct capacity *c,
-                const struct run_spec *spec)
+share_out_learn(struct members *m, const struct run_spec *spec)
 {
-    double qps[SENDERS_MAX];
+    const struct options *o = m->options;
     for (unsigned class = 0; class < o->classes_len; class ++) {
         if (!share_out_has_capacity(o, class) || run_spec_rate(o, spec, class) > 0) {
             continue;
         }
         for (unsigned i = 0; i < m->count; i++) {
-            const struct member *k = &m->all[i];
+            struct member *k = &m->all[i];
             bool takes_part = member_sends(k, class) && k->state == MEMBER_DONE;
             double good = (double)ctr_get(&ledger_sum(m->run.ledger, i, class)->good);
-            qps[i] = takes_part ? result_ratio(good, k->elapsed_s) : 0;
-            if (takes_part && !(qps[i] > 0)) {
+            k->capacities[class] = takes_part ? result_ratio(good, k->elapsed_s) : 0;
+            if (takes_part && !(k->capacities[class] > 0)) {
                 fprintf(stderr,
                         "mcload: %s%s has had no answer: its capacity is not known\n",
                         i == 0 ? "the " : "", k->at.name);
                 return false;
             }
         }
-        capacity_learn(c, class, qps);
+        m->knows_capacity[class] = true;
     }
     return true;
 }
@@ -61,12 +60,12 @@ share_out_learn(const struct members *m, const struct options *o, struct capacit
 /* The rate of a class, and slices of traces, one behind the other. EXIT_INVALID: there is nobody
  * who would send it; EXIT_USAGE: somebody would get none. */
 static enum exit_status
-share_class(struct members *m, const struct capacity *c, unsigned class, double rate)
+share_class(struct members *m, unsigned class, double rate)
 {
     double weights[SENDERS_MAX];
     uint64_t shares[SENDERS_MAX], slices[SENDERS_MAX], at = 0;
     bool is_good = true;
-    if (weigh(m, c, class, weights) == 0) {
+    if (weigh(m, class, weights) == 0) {
         return EXIT_INVALID;
     }
     split_by_weight((uint64_t)llround(rate), weights, m->count, shares);
@@ -85,16 +84,16 @@ share_class(struct members *m, const struct capacity *c, unsigned class, double 
 }
 
 enum exit_status
-share_out(struct members *m, const struct options *o, const struct capacity *c,
-          const struct run_spec *spec)
+share_out(struct members *m, const struct run_spec *spec)
 {
+    const struct options *o = m->options;
     enum exit_status status = EXIT_VALID;
     for (unsigned i = 0; i < m->count; i++) {
         m->all[i].is_out = m->all[i].state == MEMBER_LOST;
         m->all[i].slice = (struct reader_slice){0, READER_ROUTES};
     }
     for (unsigned i = 0; status == EXIT_VALID && i < o->classes_len; i++) {
-        status = share_class(m, c, i, run_spec_rate(o, spec, i));
+        status = share_class(m, i, run_spec_rate(o, spec, i));
     }
     return status == EXIT_INVALID ? options_fail(stderr, status, "no agent is left")
            : status == EXIT_USAGE
@@ -141,66 +140,4 @@ split_by_weight(uint64_t total, const double *weights, unsigned parts, uint64_t 
         rest[i] -= 1;
         given++;
     }
-}
-
-/* ---- capacity ---------------------------------------------------------------------- */
-
-void
-capacity_init(struct capacity *c, unsigned parts, unsigned classes)
-{
-    *c = (struct capacity){
-        .parts = parts,
-        .classes = classes,
-        .qps = alloc_zeroed((size_t)parts * classes, sizeof(double)),
-        .is_known = alloc_zeroed(classes, sizeof(bool)),
-    };
-}
-
-void
-capacity_fini(struct capacity *c)
-{
-    free(c->qps);
-    free(c->is_known);
-    *c = (struct capacity){.parts = 0};
-}
-
-static double *
-row(const struct capacity *c, unsigned class_index)
-{
-    must(class_index < c->classes);
-    return c->qps + (size_t)class_index * c->parts;
-}
-
-void
-capacity_learn(struct capacity *c, unsigned class_index, const double *qps)
-{
-    memcpy(row(c, class_index), qps, c->parts * sizeof *qps);
-    c->is_known[class_index] = true;
-}
-
-void
-capacity_weigh(const struct capacity *c, unsigned class_index, double *weights)
-{
-    const double *qps = row(c, class_index);
-    double most = 0;
-    if (!c->is_known[class_index]) {
-        return;
-    }
-    for (unsigned i = 0; i < c->parts; i++) {
-        most = weights[i] > 0 ? fmax(most, qps[i]) : most;
-    }
-    for (unsigned i = 0; i < c->parts && most > 0; i++) {
-        weights[i] = weights[i] > 0 ? qps[i] / most : 0;
-    }
-}
-
-double
-capacity_of(const struct capacity *c, unsigned part)
-{
-    double sum = 0;
-    must(part < c->parts);
-    for (unsigned i = 0; i < c->classes; i++) {
-        sum += c->is_known[i] ? row(c, i)[part] : 0;
-    }
-    return sum;
 }

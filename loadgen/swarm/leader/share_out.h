@@ -10,31 +10,6 @@
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/leader/members.h"
 
-/* ---- capacity ---------------------------------------------------------------------- */
-
-/* How much each process of a swarm was seen to send of each class in a closed loop: weights by
- * which a rate is shared out so that none is asked for more of its own than the others.
- * Pure but for memory; under the caller's lock. */
-struct capacity {
-    unsigned parts, classes;
-    double *qps;    /* one a part, class after class */
-    bool *is_known; /* of each class */
-};
-
-void capacity_init(struct capacity *c, unsigned parts, unsigned classes);
-/* Also of one that is all zero. */
-void capacity_fini(struct capacity *c);
-
-/* What each part achieved a second, 0 of one that takes no part; for all of them at once. */
-void capacity_learn(struct capacity *c, unsigned class_index, const double *qps);
-/* Puts what is known in place of those weights that are not 0: so that the largest is 1. Nothing
- * is done when nothing is known. */
-void capacity_weigh(const struct capacity *c, unsigned class_index, double *weights);
-/* Of all classes that are known; 0: of none. */
-double capacity_of(const struct capacity *c, unsigned part);
-
-/* ---- share out --------------------------------------------------------------------- */
-
 /* ---- split ------------------------------------------------------------------------- */
 
 /* Whole numbers shared out by weights so that the shares add up exactly: the method of the
@@ -55,10 +30,8 @@ bool share_out_has_capacity(const struct options *o, unsigned class);
 
 /* Into what each member has for the run. EXIT_VALID, or a line: nobody is left, or somebody
  * would get none, which is no rate but as much as goes. */
-must_check enum exit_status share_out(struct members *m, const struct options *o,
-                                      const struct capacity *c,
-                                      const struct run_spec *spec);
-/* What each did in a closed loop that is over. False, with a line: one that is still there had
- * no answer. */
-must_check bool share_out_learn(const struct members *m, const struct options *o,
-                                struct capacity *c, const struct run_spec *spec);
+must_check enum exit_status share_out(struct members *m, const struct run_spec *spec);
+/* What each member achieved a second of each class in a closed loop that is over, by which a rate
+ * is shared out so that none is asked for more of its own than the others. False, with a line: one
+ * that is still there had no answer. */
+must_check bool share_out_learn(struct members *m, const struct run_spec *spec);
