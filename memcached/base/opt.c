@@ -82,6 +82,18 @@ parse_octal(const char *text, int64_t *out)
     return *text != '\0';
 }
 
+/* "64", "64m", "64MB", "1g", "1gb". */
+static bool
+parse_megabytes(const char *text, size_t len, int64_t *out)
+{
+    len -= len > 1 && (text[len - 1] | ' ') == 'b';
+    char suffix = len > 0 ? (char)(text[len - 1] | ' ') : '\0';
+    bool has_suffix = suffix == 'm' || suffix == 'g';
+    bool is_whole = has_suffix || text[len] == '\0' || text[len] == ' '; /* no b alone */
+    return is_whole && num_i64(text, len - has_suffix, out) &&
+           !__builtin_mul_overflow(*out, suffix == 'g' ? 1024 : 1, out);
+}
+
 static bool
 parse_integer(const struct opt *row, const char *text, int64_t *out)
 {
@@ -95,6 +107,8 @@ parse_integer(const struct opt *row, const char *text, int64_t *out)
         return num_i64(text, len, out);
     case OPT_OCTAL:
         return parse_octal(text, out);
+    case OPT_MEGS:
+        return parse_megabytes(text, len, out);
     default:
         if (!num_scaled(text, len, row->kind == OPT_BYTES ? 1024 : 1000, &scaled) ||
             scaled > INT64_MAX) {
