@@ -220,6 +220,8 @@ my @mistakes = (
     ['threads = none', 'Number of threads must be greater than 0 and at most 1024, or auto (--threads "none")'],
     ['memory-limit = lots', 'memory must be 1 to 1000000000 megabytes, such as 64, 64m or 1g (--memory-limit "lots")'],
     ['memory-limit = 64k', 'memory must be 1 to 1000000000 megabytes, such as 64, 64m or 1g (--memory-limit "64k")'],
+    ['m=64', 'option --m is ambiguous: --memory-limit, --max-reqs-per-event, --max-item-size or --memory-file; the letter is written -m 64'],
+    ['k', 'unknown option --k; the letter is written -k'],
     ['memory-limit = 0', 'memory must be 1 to 1000000000 megabytes, such as 64, 64m or 1g (--memory-limit "0")'],
     ['max-item-size = big', 'not a number (--max-item-size "big")'],
     ['slab-growth-factor = 1', 'Factor must be greater than 1 and at most 1000000 (--slab-growth-factor "1")'],

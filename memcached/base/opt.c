@@ -438,6 +438,22 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
     return walk(&run, argc, argv);
 }
 
+/* A line of a file that begins with no option's name; maybe with its letter. */
+static enum opt_result
+refuse_name(const struct opt_run *run, const char *name, const char *value,
+            const char *why)
+{
+    static const char see[] = ". See --help";
+    const char *end = strstr(why, see);
+    if (name[0] == '\0' || name[1] != '\0' ||
+        opt_find_letter(run->table, name[0]) == NULL) {
+        return refuse(run, "%s", why);
+    }
+    return refuse(run, "%.*s; the letter is written -%s%s%s",
+                  end != NULL ? (int)(end - why) : (int)strlen(why), why, name,
+                  value != NULL ? " " : "", value != NULL ? value : "");
+}
+
 enum opt_result
 opt_set(const struct opt_table *t, void *conf, const char *name, char *value, FILE *err,
         int *exit_status)
@@ -449,7 +465,7 @@ opt_set(const struct opt_table *t, void *conf, const char *name, char *value, FI
         row = opt_find_long(t, name, strlen(name), why);
     }
     if (row == NULL) {
-        return refuse(&run, "%s", why);
+        return refuse_name(&run, name, value, why);
     }
     if (value != NULL && !opt_takes_value(row)) {
         return refuse(&run, "%s takes no value: write its name alone",
