@@ -15,7 +15,8 @@ struct fact {
 struct facts {
     struct fact *rows;
     size_t count;
-    nsec_t at; /* when they were asked for */
+    nsec_t at;      /* when they were asked for */
+    unsigned asked; /* questions of this program that the counts of requests include */
 };
 
 /* Adds the lines of "stats GROUP"; an empty GROUP is the plain "stats". */

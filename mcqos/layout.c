@@ -86,11 +86,25 @@ put_each(const struct layout *l, put_instance *put, FILE *out)
     }
 }
 
+/* The number of a socket, core or node, which a host without /sys does not tell. */
+static void
+put_place(const char *name, int number, FILE *out)
+{
+    if (number < 0) {
+        fprintf(out, "%s unknown, ", name);
+    } else {
+        fprintf(out, "%s %d, ", name, number);
+    }
+}
+
 static void
 put_process(const struct layout *l, const struct layout_instance *i, FILE *out)
 {
-    fprintf(out, "# port %u: socket %d, core %d, node %d, CPU %s\n", i->port, i->socket,
-            i->core, i->node, i->list);
+    fprintf(out, "# port %u: ", i->port);
+    put_place("socket", i->socket, out);
+    put_place("core", i->core, out);
+    put_place("node", i->node, out);
+    fprintf(out, "CPU %s\n", i->list);
     put_command(l, i, out);
     fputc('\n', out);
 }
@@ -126,6 +140,13 @@ put_text(struct json *j, const char *name, const struct layout *l, put_instance 
     free(text);
 }
 
+static struct json_member
+json_place(const char *name, int number)
+{
+    struct json_member known = JSON(name, (double)number), unknown = JSON_NULL(name);
+    return number < 0 ? unknown : known;
+}
+
 static void
 print_json(const struct layout *l)
 {
@@ -138,8 +159,8 @@ print_json(const struct layout *l)
     for (const struct layout_instance *i = l->instances; i < l->instances + l->count;
          i++) {
         json_open(j, NULL, '{');
-        json_put(j, JSON("port", i->port), JSON("socket", (double)i->socket),
-                 JSON("core", (double)i->core), JSON("node", (double)i->node),
+        json_put(j, JSON("port", i->port), json_place("socket", i->socket),
+                 json_place("core", i->core), json_place("node", i->node),
                  JSON("cpus", i->list), JSON("threads", i->threads),
                  JSON("memory_mb", i->memory_mb), JSON("share", i->share));
         put_text(j, "command", l, put_command, i);

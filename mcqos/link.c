@@ -153,6 +153,7 @@ link_ask(struct link *l, const char *question)
         return fail(l, "the command is too long, or has a line end in it");
     }
     l->deadline = clock_now() + l->timeout;
+    l->asked++;
     for (size_t sent = 0; sent < (size_t)len;) {
         if (!limit_wait(l, SO_SNDTIMEO)) {
             return false;

@@ -27,6 +27,7 @@ struct link {
     bool is_closed;           /* by the server */
     const char *server;       /* as it was given */
     nsec_t timeout, deadline; /* deadline 0: waits for ever */
+    unsigned asked;           /* questions, those of earlier connections as well */
     size_t len, at;           /* of buf: what was read, what was taken */
     char why[LINK_WHY_MAX];   /* the sentence about what failed */
     char buf[LINK_LINE_MAX];

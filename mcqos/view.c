@@ -40,6 +40,9 @@ view_sample(struct facts *f, struct link *l)
     f->at = clock_now();
     enum outcome outcome = facts_ask(f, l, "");
     for (size_t i = 0; i < sizeof groups / sizeof groups[0] && outcome == DONE; i++) {
+        if (strcmp(groups[i], "classes") == 0) {
+            f->asked = l->asked;
+        }
         outcome = facts_ask(f, l, groups[i]);
         if (outcome != UNREACHABLE && facts_text(f, "server_version") == NULL) {
             return DONE; /* another memcached */
@@ -201,6 +204,15 @@ is_same_process(const struct facts *before, const struct facts *now)
            facts_number(before, "uptime") <= facts_number(now, "uptime");
 }
 
+/* What was asked here is no load: an idle server has none. */
+static void
+forget_own(const struct view *v, double *control)
+{
+    unsigned before = v->before != NULL ? v->before->asked : 0;
+    double own = (v->now->asked - before) / v->seconds;
+    *control = *control < own ? 0 : *control - own;
+}
+
 void
 view_init(struct view *v, const struct facts *before, const struct facts *now)
 {
@@ -219,6 +231,7 @@ view_init(struct view *v, const struct facts *before, const struct facts *now)
     fill(v, &v->classes, &class_form, VIEW_CLASSES);
     fill(v, &v->workers, &worker_form,
          workers > 0 && workers <= VIEW_WORKERS_MAX ? (unsigned)workers : 0);
+    forget_own(v, &v->classes.rows[0].cells[CLASS_SERVED]);
     for (unsigned i = 0; i < VIEW_CLASSES; i++) {
         finish_class(v, &v->classes.rows[i]);
         v->requests += or_zero(v->classes.rows[i].cells[CLASS_SERVED]);

@@ -3,6 +3,11 @@
 #
 # For the other scripts: ". scripts/lib.sh". POSIX sh; perl does the sockets.
 
+# print_head SCRIPT: the comment at the head of a script, which is its help.
+print_head() {
+    sed -n -e '/^# scripts\//,/^[^#]/s/^# \{0,1\}//p' "$1"
+}
+
 # free_port [WISH]: prints WISH when the port is free, else one that is free and that the kernel gives to
 # nobody who asks for any.
 free_port() {

@@ -80,7 +80,7 @@ each_profile(sub ($profile) {
     # spellings of arguments
     if (is_ours()) {
         for my $case (['-m 64', 67108864], ['-m65', 68157440], ['-m', 66, 69206016],
-            ['--memory-limit=67', 70254592]) {
+            ['--memory-limit=67', 70254592], ['-m', '64m', 67108864], ['-m64MB', 67108864], ['--memory-limit=1g', 1073741824]) {
             my @args = @$case;
             my $want = pop @args;
             my $odd = eval { start_server(profile => $profile, args => \@args) };

@@ -185,6 +185,20 @@ each_profile(sub ($profile) {
     like($all->{out}, qr/^$_:\n/m, "--help: $_") for 'Network', 'Memory', 'LRU and expiry', 'Threads and placement',
         'Quality of service', 'TLS and authentication', 'Commands and statistics', 'Process and help', 'Compatibility';
     like($all->{out}, qr/-o hot_lru_pct=N/, '--help: all options');
+    like($all->{out}, qr/^  $_ +file /m, "--help: $_") for 'MEMCACHED_PORT_FILENAME', 'MEMCACHED_SASL_PWDB';
+    like($all->{out}, qr/^ +pin workers to CPUs \(off; no value: spread\)$/m, '--help: --pin is off unless given');
+    like($run->{out}, qr/^Usage: memcached \[options\]\n.*^All options: --help or memcached\(1\);/ms, '-h: the name of the program');
+    like($all->{out}, qr/Manual: memcached\(1\)\.\n\z/, '--help: the manual');
+}
+
+# Beside another memcached the packages install it under a name of its own.
+{
+    my $dir = scratch_dir();
+    my ($program) = server_binary();
+    symlink $program, "$dir/memcached-qos" or die "symlink: $!";
+    like(run_program({command => ["$dir/memcached-qos", '-h']})->{out},
+        qr/^Usage: memcached-qos \[options\]\n.*^All options: --help or memcached-qos\(1\);/ms, 'memcached-qos -h has its name');
+    like(run_program({command => ["$dir/memcached-qos", '--help']})->{out}, qr/Manual: memcached-qos\(1\)\.\n\z/, 'and --help');
 }
 
 # A part of the help.

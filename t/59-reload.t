@@ -86,6 +86,18 @@ each_profile(sub ($profile) {
     write_conf('qps-limit = 60');
     exchange($s, "qos reload\r\n", "RESTART class-rule (no longer given)\r\nOK\r\n", 'what is gone');
 });
+# A unit says the same as the number.
+{
+    write_conf('memory-limit = 1g');
+    my ($server, $s) = serve('native', '--config', $file);
+    write_conf('memory-limit = 1024');
+    exchange($s, "qos reload\r\n", "OK\r\n", 'the same in megabytes');
+    write_conf('memory-limit = 64MB');
+    exchange($s, "qos reload\r\n", "CHANGED memory-limit 1024 -> 64\r\nOK\r\n", 'another, with a unit');
+    exchange($s, "cache_memlimit 80\r\n", "OK\r\n");
+    exchange($s, "qos save\r\n", "SAVED memory-limit 64 -> 80\r\nOK\r\n", 'saved');
+    is(read_file($file), "\n# saved by qos save\nmemory-limit = 80\n", '... in megabytes');
+}
 {
     write_conf('memory-limit = 100');
     my ($server, $s) = serve('native', '--config', $file, '-e', "$dir/items");

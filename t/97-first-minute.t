@@ -50,6 +50,13 @@ sub is_served($port) {
     return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 60);
 }
 
+for my $name (qw(quickstart test build)) {
+    my $help = script($name, '--help');
+    has($help, "$name --help: what it does and how it is called", status => 0, err => '',
+        out => qr/\Ascripts\/$name\b.*: \w.*\.\n\z/s);
+    is(script($name, '-h')->{out}, $help->{out}, '-h: the same');
+}
+
 # ---- quickstart ---------------------------------------------------------------------------------
 
 # It takes the port of old when that is free: not while a test of that port is between two servers.
@@ -98,6 +105,15 @@ for my $args (['--bogus'], ['--seconds', 0], ['--seconds', 'x'], ['--seconds'], 
 }
 
 # ---- demo ---------------------------------------------------------------------------------------
+
+# CPUs are kept awake by root only.
+for (['PermissionError(13, "no")', 'only root can forbid it'], ['FileNotFoundError(2, "none")', '[Errno 2] none']) {
+    my ($error, $why) = @$_;
+    my $ran = run_program({command => ['python3', '-B', '-c', "import builtins, sys; sys.path.insert(0, '$TOP/scripts/bench')\n"
+        . "import side_by_side\ndef refuse(*_, **__): raise $error\nbuiltins.open = refuse\n"
+        . "side_by_side.Bench.keep_awake(side_by_side.Bench.__new__(side_by_side.Bench))\n"]});
+    has($ran, "CPUs may sleep: $error", status => 0, err => "CPUs may sleep ($why): latencies include waking them\n");
+}
 
 for my $args (['--bogus'], ['--seconds', 0], ['--rounds', 'x']) {
     my $ran = script('demo', @$args);

@@ -62,6 +62,9 @@ like(mcqos('layout', '1s60c2t', '--per=socket', '--machine=pack:1 core:60 pu:2')
 unlike(mcqos('layout', '1s50c2t', '--per=socket', '--machine=pack:1 core:60 pu:2')->{out}, qr/ -c /, '... not so many: as by default');
 like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{out},
     qr/^h:11211:2,h:11212:1\n.*^   - h:11211:2\n   - h:11212:1\n\z/ms, 'shares are weights for clients');
+# A host that does not tell of sockets, as one without /sys.
+like(mcqos('layout', '1s1c1t', '--machine=pu:2')->{out}, qr/^# port 11211: socket unknown, core unknown, node 0, CPU 0$/m, 'what is not known is said');
+is_deeply([@{mcqos_json('layout', '1s1c1t', '--machine=pu:2')->{instances}[0]}{'socket', 'node'}], [undef, 0], '... and null in JSON');
 scratch_file('machine.xml', '');
 has(mcqos('layout', '1s1c1t', "--machine=$dir/machine.xml"), 'no XML', status => 64, err => qr/^mcqos: hwloc cannot read the topology/m);
 

@@ -82,6 +82,18 @@ parse_octal(const char *text, int64_t *out)
     return *text != '\0';
 }
 
+/* "64", "64m", "64MB", "1g", "1gb". */
+static bool
+parse_megabytes(const char *text, size_t len, int64_t *out)
+{
+    len -= len > 1 && (text[len - 1] | ' ') == 'b';
+    char suffix = len > 0 ? (char)(text[len - 1] | ' ') : '\0';
+    bool has_suffix = suffix == 'm' || suffix == 'g';
+    bool is_whole = has_suffix || text[len] == '\0' || text[len] == ' '; /* no b alone */
+    return is_whole && num_i64(text, len - has_suffix, out) &&
+           !__builtin_mul_overflow(*out, suffix == 'g' ? 1024 : 1, out);
+}
+
 static bool
 parse_integer(const struct opt *row, const char *text, int64_t *out)
 {
@@ -95,6 +107,8 @@ parse_integer(const struct opt *row, const char *text, int64_t *out)
         return num_i64(text, len, out);
     case OPT_OCTAL:
         return parse_octal(text, out);
+    case OPT_MEGS:
+        return parse_megabytes(text, len, out);
     default:
         if (!num_scaled(text, len, row->kind == OPT_BYTES ? 1024 : 1000, &scaled) ||
             scaled > INT64_MAX) {
@@ -424,6 +438,22 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
     return walk(&run, argc, argv);
 }
 
+/* A line of a file that begins with no option's name; maybe with its letter. */
+static enum opt_result
+refuse_name(const struct opt_run *run, const char *name, const char *value,
+            const char *why)
+{
+    static const char see[] = ". See --help";
+    const char *end = strstr(why, see);
+    if (name[0] == '\0' || name[1] != '\0' ||
+        opt_find_letter(run->table, name[0]) == NULL) {
+        return refuse(run, "%s", why);
+    }
+    return refuse(run, "%.*s; the letter is written -%s%s%s",
+                  end != NULL ? (int)(end - why) : (int)strlen(why), why, name,
+                  value != NULL ? " " : "", value != NULL ? value : "");
+}
+
 enum opt_result
 opt_set(const struct opt_table *t, void *conf, const char *name, char *value, FILE *err,
         int *exit_status)
@@ -435,7 +465,7 @@ opt_set(const struct opt_table *t, void *conf, const char *name, char *value, FI
         row = opt_find_long(t, name, strlen(name), why);
     }
     if (row == NULL) {
-        return refuse(&run, "%s", why);
+        return refuse_name(&run, name, value, why);
     }
     if (value != NULL && !opt_takes_value(row)) {
         return refuse(&run, "%s takes no value: write its name alone",

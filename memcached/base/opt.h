@@ -20,6 +20,7 @@ enum opt_kind {
     OPT_OCTAL,  /* int64_t written in octal */
     OPT_BYTES,  /* int64_t with suffix k, m, g of 1024 */
     OPT_RATE,   /* int64_t with suffix k, m, g of 1000 */
+    OPT_MEGS, /* int64_t in megabytes: suffix m or mb, which changes nothing, g or gb: 1024 */
     OPT_DOUBLE, /* double within [min, max] */
     OPT_CHOICE, /* an enum: the place of the text among `choices` */
     OPT_TEXT,   /* const char *, points into argv or a copy of it that lives on */

@@ -3,7 +3,7 @@
  *
  * Where the time of a request goes. Every 64th read of a worker is followed from the packet to
  * the end of the write; the others are not touched and cost no look at the clock. Of requests that
- * were read together it is the first that is told of.
+ * were read together it is the first that is reported.
  *
  *     packet ..... ready ..... recv .... done ..... send .... done
  *           kernel       loop       read     execute     write

@@ -67,9 +67,10 @@ void
 doctor_print(const struct doctor_report *r, bool shows_all, FILE *out)
 {
     unsigned good = r->of_level[DOCTOR_GOOD];
-    fprintf(out, "%u bad, %u warnings, %u notes, %u unknown, %u good\n\n",
-            r->of_level[DOCTOR_BAD], r->of_level[DOCTOR_WARN], r->of_level[DOCTOR_NOTE],
-            r->of_level[DOCTOR_UNKNOWN], good);
+    unsigned warnings = r->of_level[DOCTOR_WARN], notes = r->of_level[DOCTOR_NOTE];
+    fprintf(out, "%u bad, %u warning%s, %u note%s, %u unknown, %u good\n\n",
+            r->of_level[DOCTOR_BAD], warnings, warnings == 1 ? "" : "s", notes,
+            notes == 1 ? "" : "s", r->of_level[DOCTOR_UNKNOWN], good);
     for (unsigned i = 0; i < r->count; i++) {
         const struct doctor_finding *f = &r->list[i];
         if (f->level < DOCTOR_UNKNOWN) {

@@ -102,8 +102,12 @@ static const char *
 settle_tls(struct settings *s, struct settling *to)
 {
     (void)to;
-    return s->uses_tls && s->listen.port == LISTEN_PORT_OFF
-               ? "ERROR: You cannot enable SSL without a TCP port."
+    if (s->uses_tls && s->listen.port == LISTEN_PORT_OFF) {
+        return "ERROR: You cannot enable SSL without a TCP port.";
+    }
+    /* The others say it as a memcached does (sock/tls.c). */
+    return s->uses_tls && s->tls.chain_cert == NULL && s->profile == PROFILE_NATIVE
+               ? "-Z needs a certificate: write -o ssl_chain_cert=FILE"
                : NULL;
 }
 

@@ -170,10 +170,10 @@ static const struct opt_live live_limit = {read_limit, apply_limit, NULL},
 
 /* clang-format off */
 static const struct opt options[] = {
-    {.letter = 'm', .name = "memory-limit", .kind = OPT_INT, OF(memory_mb), .min = 1,
+    {.letter = 'm', .name = "memory-limit", .kind = OPT_MEGS, OF(memory_mb), .min = 1,
      .max = 1e9, .arg = "N", .section = MEMORY, .common = 1, .preset = "64",
-     .error = "memory must be 1 to 1000000000 megabytes", .live = &live_limit,
-     .help = "item memory in megabytes"},
+     .error = "memory must be 1 to 1000000000 megabytes, such as 64, 64m or 1g",
+     .live = &live_limit, .help = "item memory in megabytes; 1g is 1024"},
     {.letter = 'M', .name = "disable-evictions", .kind = OPT_OFF, OF(store.can_evict),
      .section = MEMORY,
      .help = "answer an error when memory is full instead of evicting"},

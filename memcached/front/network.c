@@ -212,8 +212,8 @@ settle(struct settings *s, struct settling *to)
                          s->threads, own);
     }
     if (s->threads > MANY_THREADS) {
-        fputs("memcached: warning: a high number of worker threads is not recommended; "
-              "more than the CPUs only cost\n",
+        fputs("memcached: warning: a high number of worker threads is not recommended: "
+              "more threads than CPUs only cost time\n",
               to->err);
     }
     l->max_conns = (unsigned)(s->max_conns - own);

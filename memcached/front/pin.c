@@ -45,7 +45,7 @@ set_schemata(void *conf, const char *text)
 /* clang-format off */
 static const struct opt options[] = {
     {.letter = 'T', .name = "pin", SET(set_pin), .section = THREADS, .common = 15,
-     .arg = "spread|compact|cores|llc|2s6c1t|list:CPUS|none?", .preset_help = "spread",
+     .arg = "spread|compact|cores|llc|2s6c1t|list:CPUS|none?", .preset_help = "off; no value: spread",
      .help = "pin workers to CPUs"},
     {.name = "sched", PARSE(prio_parse, sched), .arg = "other:N|slice:T|fifo[:P]|rr[:P]|bvt|batch",
      .section = THREADS, .help = "scheduling policy of workers; other:N is a nice value"},

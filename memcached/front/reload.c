@@ -380,7 +380,7 @@ try_draft(const struct draft *d, char **text)
     return state;
 }
 
-/* The first line that is no warning, without the name of a file that nobody knows. */
+/* The first line that is no warning, without the name of a file that the client does not know. */
 static char *
 sentence_of(const struct draft *d, char *text)
 {

@@ -6,6 +6,8 @@
 #include "front/front.h"
 
 #define DEBUG_PROGRAM "memcached-debug" /* a name that allows the debug commands */
+#define PACKAGED_PROGRAM                                                                 \
+    "memcached-qos" /* beside another memcached: its manual has it, too */
 
 /* The defaults depend on the profile, so --compat is found before anything is applied. */
 static enum profile
@@ -21,12 +23,13 @@ find_profile(const struct config *c)
     return profile;
 }
 
-/* Test harnesses start a binary of this name and expect it to know these commands. */
+/* Whether the program was started under that name. */
 static bool
-is_debug_program(const char *path)
+is_called(const struct settings *s, const char *name)
 {
+    const char *path = s->config.argc > 0 ? s->config.argv[0] : "";
     const char *slash = strrchr(path, '/');
-    return strcmp(slash != NULL ? slash + 1 : path, DEBUG_PROGRAM) == 0;
+    return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
 }
 
 /* False: no memory. */
@@ -83,7 +86,8 @@ parse(struct settings *s, enum profile profile, FILE *err, int *exit_status)
         fputs("memcached: out of memory\n", err);
         return false;
     }
-    s->serve.allows_debug = s->config.argc > 0 && is_debug_program(s->config.argv[0]);
+    /* Test harnesses start a binary of this name and expect it to know these commands. */
+    s->serve.allows_debug = is_called(s, DEBUG_PROGRAM);
     if (!config_apply(s, &table, err, exit_status)) {
         return false;
     }
@@ -156,11 +160,12 @@ settings_wire(const struct settings *s, struct net_shared *shared)
 }
 
 static void
-print_short_help(const struct opt_table *table)
+print_short_help(const struct opt_table *table, const char *program)
 {
-    puts("Usage: memcached [options]");
+    printf("Usage: %s [options]\n", program);
     opt_help_common(table, stdout);
-    puts("All options: --help or memcached(1); some: --help=TOPIC, --help=PART-OF-NAME");
+    printf("All options: --help or %s(1); some: --help=TOPIC, --help=PART-OF-NAME\n",
+           program);
     fputs("Topics: ", stdout);
     opt_help_topics(table, stdout);
     putchar('\n');
@@ -170,17 +175,21 @@ bool
 settings_help(const struct settings *s)
 {
     struct opt_table table = front_options(s->profile);
+    const char *program = is_called(s, PACKAGED_PROGRAM) ? PACKAGED_PROGRAM : "memcached";
     if (s->help_topic != NULL) {
         return opt_help_topic(&table, s->help_topic, stdout, stderr);
     }
     if (s->action == ACTION_SHORT_HELP) {
-        print_short_help(&table);
+        print_short_help(&table, program);
         return true;
     }
     putchar('\n');
     opt_help(&table, stdout);
-    puts("\nEnvironment: MEMCACHED_PORT_FILENAME: file to write the ports to.\n"
-         "One section or option: --help=TOPIC. Manual: memcached(1).");
+    printf("\nEnvironment:\n"
+           "  MEMCACHED_PORT_FILENAME            file to write the ports to\n"
+           "  MEMCACHED_SASL_PWDB                file of user:password lines, for -S\n\n"
+           "One section or option: --help=TOPIC. Manual: %s(1).\n",
+           program);
     return true;
 }
 

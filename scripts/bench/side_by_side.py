@@ -302,7 +302,9 @@ class Bench:
             self.awake = open("/dev/cpu_dma_latency", "wb", buffering=0)
             self.awake.write(struct.pack("i", 0))
         except OSError as error:
-            print(f"CPUs may sleep, latencies include waking them: {error}", file=sys.stderr)
+            why = ("only root can forbid it" if isinstance(error, PermissionError)
+                   else str(error))
+            print(f"CPUs may sleep ({why}): latencies include waking them", file=sys.stderr)
 
     @contextlib.contextmanager
     def may_sleep(self):

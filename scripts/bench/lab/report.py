@@ -28,7 +28,7 @@ and substitutes for the other programs. `scripts/lab run` measures and stores re
 machine, kernel, commit and options: of guests in doc/lab/guests, of a machine in build/lab, of which `scripts/lab report
 --pack doc/lab/host.jsonl` makes one file for the repository.
 
-D is Leverich and Kozyrakis, *Towards high performance for colocated memcached* (the draft), E the
+D is Leverich and Kozyrakis, *Managing interference for latency-sensitive workloads* (the draft), E the
 same authors' *Reconciling high server utilization and sub-millisecond quality-of-service* (EuroSys 2014), SF
 a report on tuning memcached with OpenOnload, 003 and 004 a thesis and slides on its performance.
 
