@@ -325,20 +325,16 @@ session_of(struct auth *a, struct auth_session **s)
     return *s;
 }
 
-/* One thread at a time is in the library, for as long as a mechanism takes; a worker does not wait
- * for another one meanwhile. */
-static bool
-enter_library(struct auth *a)
-{
-    int error = pthread_mutex_trylock(&a->lock);
-    must(error == 0 || error == EBUSY);
-    return error == 0;
-}
-
+/* Back to a client that has not authenticated. */
 static void
-leave_library(struct auth *a)
+forget(struct auth_session *s)
 {
-    PTHREAD_OK(pthread_mutex_unlock(&a->lock));
+    s->expects_plain = false;
+    if (s->sasl != NULL) {
+        PTHREAD_OK(pthread_mutex_lock(&s->owner->lock));
+        auth_sasl_end(&s->sasl);
+        PTHREAD_OK(pthread_mutex_unlock(&s->owner->lock));
+    }
 }
 
 void
@@ -348,11 +344,7 @@ auth_end(struct auth_session **s)
     if (old == NULL) {
         return;
     }
-    if (old->sasl != NULL) {
-        PTHREAD_OK(pthread_mutex_lock(&old->owner->lock));
-        auth_sasl_end(&old->sasl);
-        leave_library(old->owner);
-    }
+    forget(old);
     if (old->token != NULL) {
         explicit_bzero(old->token, sizeof *old->token);
     }
@@ -397,14 +389,12 @@ check_plain(struct auth *a, struct auth_session *s, struct slice data,
     return is_known && is_self ? AUTH_DONE : AUTH_FAILED;
 }
 
-/* In the library: what is over is forgotten. */
 static enum auth_status
 settle(struct auth_session *s, enum auth_status status)
 {
-    if (status != AUTH_CONTINUE && s->sasl != NULL) {
-        auth_sasl_end(&s->sasl);
+    if (status != AUTH_CONTINUE) {
+        forget(s);
     }
-    leave_library(s->owner);
     return status;
 }
 
@@ -413,25 +403,20 @@ auth_start(struct auth *a, struct auth_session **session, struct slice mechanism
            struct slice data, struct slice *challenge)
 {
     struct auth_session *s = session_of(a, session);
+    enum auth_status status = AUTH_FAILED;
     *challenge = (struct slice){.p = "", .len = 0};
     if (s == NULL) {
         return AUTH_NO_MEMORY;
     }
-    s->expects_plain = false;
-    if (a->kind == KIND_PASSWORDS) {
-        return req_word_is(mechanism, "PLAIN") ? check_plain(a, s, data, challenge)
-                                               : AUTH_FAILED;
+    forget(s);
+    if (a->kind == KIND_LIBRARY) {
+        PTHREAD_OK(pthread_mutex_lock(&a->lock));
+        status = auth_sasl_start(&s->sasl, mechanism, data, challenge);
+        PTHREAD_OK(pthread_mutex_unlock(&a->lock));
+    } else if (a->kind == KIND_PASSWORDS && req_word_is(mechanism, "PLAIN")) {
+        status = check_plain(a, s, data, challenge);
     }
-    if (a->kind != KIND_LIBRARY) {
-        return AUTH_FAILED;
-    }
-    if (!enter_library(a)) {
-        return AUTH_BUSY;
-    }
-    if (s->sasl != NULL) {
-        auth_sasl_end(&s->sasl);
-    }
-    return settle(s, auth_sasl_start(&s->sasl, mechanism, data, challenge));
+    return settle(s, status);
 }
 
 enum auth_status
@@ -439,17 +424,19 @@ auth_step(struct auth *a, struct auth_session **session, struct slice data,
           struct slice *challenge)
 {
     struct auth_session *s = session_of(a, session);
+    enum auth_status status = AUTH_FAILED;
     *challenge = (struct slice){.p = "", .len = 0};
     if (s == NULL) {
         return AUTH_NO_MEMORY;
     }
     if (s->sasl != NULL) {
-        return enter_library(a) ? settle(s, auth_sasl_step(s->sasl, data, challenge))
-                                : AUTH_BUSY;
+        PTHREAD_OK(pthread_mutex_lock(&a->lock));
+        status = auth_sasl_step(s->sasl, data, challenge);
+        PTHREAD_OK(pthread_mutex_unlock(&a->lock));
+    } else if (s->expects_plain && data.len > 0) {
+        status = check_plain(a, s, data, challenge);
     }
-    bool is_expected = s->expects_plain && data.len > 0;
-    s->expects_plain = false;
-    return is_expected ? check_plain(a, s, data, challenge) : AUTH_FAILED;
+    return settle(s, status);
 }
 
 /* ---- text ----------------------------------------------------------------------------- */

@@ -27,7 +27,6 @@ struct auth_session;
 
 enum auth_status {
     AUTH_DONE,     /* this connection is authenticated now */
-    AUTH_BUSY,     /* another worker is in the library: ask again */
     AUTH_CONTINUE, /* *challenge goes to the client, whose answer goes to auth_step */
     AUTH_FAILED,   /* the connection is not authenticated; it may try again */
     AUTH_NO_MEMORY,

@@ -22,8 +22,6 @@ answer(struct session *s, const struct env *env, struct chain *out,
     case AUTH_CONTINUE:
         return exec_reply_body(s, env, out, BINARY_AUTH_CONTINUE, challenge.p,
                                challenge.len);
-    case AUTH_BUSY:
-        return RAN_LATE;
     case AUTH_FAILED:
         ctr_add(&env->ctr->auth_cmds, 1);
         ctr_add(&env->ctr->auth_errors, 1);

@@ -521,7 +521,7 @@ run_admin(struct session *s, const struct env *env, struct buf *in, struct chain
     enum session_ran ran = s->req->family == FAMILY_SASL
                                ? exec_sasl(s, env, out)
                                : exec_admin(s, env, out, limits);
-    if (ran == RAN_AGAIN || ran == RAN_LATE) {
+    if (ran == RAN_AGAIN) {
         return ran;
     }
     s->is_long = false;

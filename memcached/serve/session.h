@@ -59,7 +59,7 @@ enum session_next {
 enum session_ran {
     RAN_DONE,      /* the request is finished */
     RAN_AGAIN,     /* a limit was reached; run again */
-    RAN_LATE,      /* turned out to be large, or has to wait; run again, as bulk */
+    RAN_LATE,      /* turned out to be large; run again, as bulk */
     RAN_LONG,      /* may take long; nothing is done yet: run again, alone in its turn */
     RAN_BODY,      /* the body is incomplete */
     RAN_QUIT,      /* the client asked to be closed */

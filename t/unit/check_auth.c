@@ -5,8 +5,6 @@
  */
 #include "serve/auth.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "check_main.h"
@@ -203,45 +201,6 @@ TEST(library)
     ck_assert_int_eq(START(a, &s, "PLAIN", "\0foo\0bar"), AUTH_FAILED);
     ck_assert_int_eq(STEP(a, &s, ""), AUTH_FAILED);
     expect(auth_reload(a, err, sizeof err));
-    auth_end(&s);
-}
-
-static atomic_bool is_over;
-
-static void *
-log_in_again_and_again(void *arg)
-{
-    struct auth *a = arg;
-    struct auth_session *s = NULL;
-    while (!atomic_load(&is_over)) {
-        (void)!START(a, &s, "PLAIN", "\0foo\0bar");
-    }
-    auth_end(&s);
-    return NULL;
-}
-
-/* Another thread is in the library now and then: sooner or later it is met there, and not waited
- * for. */
-TEST(nobody_waits_for_the_library)
-{
-    if (!HAVE_SASL) {
-        return;
-    }
-    struct auth_session *s = NULL;
-    pthread_t other;
-    enum auth_status status;
-    write_file("mech_list: PLAIN\n");
-    setenv("SASL_CONF_PATH", ".", 1);
-    SCOPED(auth_close) struct auth *a = auth_open_sasl(NULL, NULL, err, sizeof err);
-    ck_assert_msg(a != NULL, "%s", err);
-    atomic_store(&is_over, false);
-    ck_assert_int_eq(pthread_create(&other, NULL, log_in_again_and_again, a), 0);
-    while ((status = START(a, &s, "PLAIN", "\0foo\0bar")) == AUTH_FAILED) {
-    }
-    atomic_store(&is_over, true);
-    ck_assert_int_eq(pthread_join(other, NULL), 0);
-    ck_assert_int_eq(status, AUTH_BUSY);
-    ck_assert_int_eq(START(a, &s, "PLAIN", "\0foo\0bar"), AUTH_FAILED);
     auth_end(&s);
 }
 
