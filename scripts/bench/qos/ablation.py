@@ -115,6 +115,7 @@ LOADS = {
     "3 workers on 2 CPUs": upset("3 workers on 2 CPUs"),
     "square wave, --sched=slice:100us, at 10 % of the peak": wave(7000),
     "square wave, --sched=slice:100us, at 20 % of the peak": wave(14000),
+    "square wave, --sched=slice:100us, at 40 % of the peak": wave(28000),
 }
 
 
@@ -192,7 +193,8 @@ MECHANISMS = {
              "    } else if (!w->is_crowded && w->windows == UINT32_MAX) {")]),
     "a real-time thread makes the kernel choose again": Mechanism(
         217, ["square wave, --sched=slice:100us, at 10 % of the peak",
-              "square wave, --sched=slice:100us, at 20 % of the peak"], [
+              "square wave, --sched=slice:100us, at 20 % of the peak",
+              "square wave, --sched=slice:100us, at 40 % of the peak"], [
             ("place/scheduling.c",
              "            nudge_suspects(&n->policy, waited(n), clock_now())) {",
              "            nudge_suspects(&n->policy, 0, clock_now())) {")]),
