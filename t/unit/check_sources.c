@@ -325,6 +325,31 @@ TEST_LOOP(test_open_late, 3)
     check_sums();
 }
 
+static void
+stop_after_the_stall(void)
+{
+    atomic_store(&stop, sim.now >= SIM_BEGIN + MS(80));
+}
+
+/* What is dropped waits for the end of the window, which may come before the time that was meant. */
+TEST_LOOP(test_open_drop_and_stop, 2)
+{
+    set_rate(1000);
+    dc.depth = 1;
+    dc.traffic.late = LATE_DROP;
+    sim.delay_of = stall;
+    window.end = SIM_BEGIN + (_i == 0 ? MS(100) : MS(60000));
+    sim.on_wait = _i == 0 ? NULL : stop_after_the_stall;
+    open_and_run();
+    ck_assert_uint_gt(ctr_get(&counters.skipped), 30);
+    ck_assert_uint_eq(hist_count(counters.waits), ctr_get(&counters.skipped));
+    nsec_t end = loop.drive.window.end - SIM_BEGIN;
+    expect_between(end, _i == 0 ? MS(100) : MS(80), MS(100));
+    expect_between(hist_max(counters.waits), end - MS(25), end - MS(20));
+    expect_between(hist_min(counters.waits), end - MS(60), end - MS(50));
+    check_sums();
+}
+
 TEST(test_open_outstanding)
 {
     set_rate(1000);
@@ -535,6 +560,9 @@ TEST(test_replay_lost)
     ck_assert_uint_eq(ctr_get(&counters.offered), 80);
     ck_assert_uint_eq(ctr_get(&counters.unsent) + ctr_get(&counters.lost),
                       80 - sim.log_len + 2);
+    /* The window ends with the trace, before its time. */
+    ck_assert_uint_lt(loop.drive.window.end, SIM_BEGIN + MS(82));
+    ck_assert_uint_le(hist_max(counters.waits), MS(82 - 39));
     check_sums();
 }
 
