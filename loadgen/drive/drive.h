@@ -71,7 +71,6 @@ struct drive_window {
 /* What is known of a connection, beside its state. */
 struct drive_conn {
     unsigned resting; /* of its depth: users that think before their next request */
-    nsec_t wanted_at; /* when a user had thought, and found no place; 0: none waits */
     uint64_t left;    /* requests until it is closed; DRIVE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
     bool was_served;  /* in this run, before it was made anew */

@@ -231,6 +231,27 @@ TEST(test_closed_think_late)
     check_sums();
 }
 
+/* So does each of several of one connection, until the end of the window when it stays lost. */
+TEST_LOOP(test_closed_think_late_all, 2)
+{
+    const struct hist *intended = counters.latency[FROM_INTENDED][COUNTERS_READ];
+    bool stays_lost = _i == 1;
+    dc.traffic.think = dist_fixed(0.005);
+    open_loop();
+    for (unsigned i = 0; i < 2; i++) {
+        sim.conns[i].hang_up_at = SIM_BEGIN + MS(20);
+    }
+    sim.dial_time = MS(40);
+    sim.refuses = stays_lost;
+    run();
+    /* They have thought at 24 ms; the connections are there again at 70 ms. */
+    ck_assert_uint_eq(hist_above(intended, MS(30)), stays_lost ? 0 : 8);
+    ck_assert_uint_eq(ctr_get(&counters.unsent), stays_lost ? 8 : 0);
+    ck_assert_uint_eq(hist_count(counters.waits), stays_lost ? 8 : 0);
+    ck_assert_uint_ge(hist_min(counters.waits), stays_lost ? MS(100 - 25) : 0);
+    check_sums();
+}
+
 /* The warm-up is not measured, and behind its quiet end nothing is sent before the start. */
 TEST(test_closed_quiet)
 {
@@ -404,6 +425,29 @@ TEST_LOOP(test_shared, 2)
     ck_assert_uint_gt(sim_count(MS(53), MS(100)), 30);
     ck_assert_int_eq(ctr_get(&counters.unsent) > 30, modes[_i] == TRAFFIC_OPEN);
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 2);
+    check_sums();
+}
+
+static nsec_t
+stall_second(const struct sim_request *r)
+{
+    return r->conn % 2 == 1 ? stall(r) : MS(1);
+}
+
+/* Users that find their keys' server without a place have waited since they had thought. */
+TEST(test_shared_think)
+{
+    lc.targets_len = 2;
+    lc.per_target = 1;
+    lc.shard = &shard;
+    dc.traffic.think = dist_fixed(0.002);
+    shard_init(&shard, SHARD_MODULO, targets, 2);
+    sim.delay_of = stall_second;
+    open_and_run();
+    const struct hist *intended = counters.latency[FROM_INTENDED][COUNTERS_READ];
+    const struct hist *issue = counters.latency[FROM_ISSUE][COUNTERS_READ];
+    ck_assert_uint_eq(hist_above(issue, MS(20)), 4);
+    ck_assert_uint_eq(hist_above(intended, MS(20)), 8);
     check_sums();
 }
 
