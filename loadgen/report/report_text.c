@@ -196,7 +196,8 @@ print_without_answer(const struct counters *t, FILE *out)
 {
     fprintf(out,
             "Without answer = %ju outstanding at the end, %ju never sent, %ju lost\n",
-            COUNT(unanswered), COUNT(unsent), COUNT(lost));
+            (uintmax_t)counters_sum(t->unanswered), COUNT(unsent),
+            (uintmax_t)counters_sum(t->lost));
 }
 
 /* Of keys; and what the schedule of a run cannot explain when it changes. */

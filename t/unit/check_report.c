@@ -452,7 +452,7 @@ TEST_ROWS(test_unanswered, hangs, NULL)
     result.is_open = row->is_open;
     ctr_add(&result.total.on_their_way, 16 * 5 * NSEC_PER_SEC);
     ctr_add(&result.total.in_vain, (uint64_t)(row->in_vain_s * 1e9));
-    ctr_add(&result.total.unanswered, 16);
+    ctr_add(&result.total.unanswered[COUNTERS_READ], 16);
     result_judge(&result);
     ck_assert_int_eq(result.is_valid, row->is_valid);
     const char *text = text_of();
@@ -753,12 +753,12 @@ TEST(test_tally_merge)
     counters_init(&sum);
     ctr_add(&result.total.errors[COUNTERS_CONNECT], 5);
     ctr_add(&result.total.within[WITHIN_5US], 7);
-    ctr_add(&result.total.unanswered, 9);
+    ctr_add(&result.total.unanswered[COUNTERS_READ], 9);
     counters_merge(&sum, &result.total);
     counters_merge(&sum, &result.total);
     ck_assert_uint_eq(ctr_get(&sum.errors[COUNTERS_CONNECT]), 10);
     ck_assert_uint_eq(ctr_get(&sum.within[WITHIN_5US]), 2 * (ANSWERED + 7));
-    ck_assert_uint_eq(ctr_get(&sum.unanswered), 18);
+    ck_assert_uint_eq(counters_sum(sum.unanswered), 18);
     ck_assert_uint_eq(ctr_get(&sum.good), 2 * ANSWERED);
     ck_assert_uint_eq(hist_count(sum.latency[FROM_ISSUE][COUNTERS_READ]), 2 * ANSWERED);
     ck_assert_uint_eq(counters_error_sum(&sum), 10);
