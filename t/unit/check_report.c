@@ -553,6 +553,34 @@ TEST_LOOP(test_stationarity, 2)
     expect_part(text, "\"stationarity\"");
 }
 
+/* Under the table of the class that is shown stands what is known of that table. */
+TEST(test_shown)
+{
+    char program[] = "mcload", verbose[] = "-v", a[] = "--class=a:{}",
+         b[] = "--class=b:{}";
+    char *argv[] = {program, verbose, a, b, NULL};
+    options_fini(&options);
+    ck_assert(options_parse(&options, 4, argv, stderr));
+    struct result *classes = give_classes(2);
+    for (unsigned i = 0; i < 2; i++) {
+        classes[i].name = options.classes[i].name;
+    }
+    make_series(1);
+    classes[1].series = result.series;
+    result.series = NULL; /* nothing is known of all */
+    hist_record(classes[1].total.outstanding, 7);
+    counters_good(&classes[1].total, COUNTERS_READ, 1000, 1000, 1);
+    result.has_shown = true;
+    result.shown = 1;
+    result_judge(&result);
+    const char *text = text_of();
+    const char *below = strstr(text, "\nClass a: ");
+    ck_assert_ptr_nonnull(below);
+    const char *interval = strstr(text, "p95 95% interval = ");
+    ck_assert(interval != NULL && interval < below);
+    expect_part(text, "Outstanding = p50 7, p99 7, max 7 on a connection");
+}
+
 /* A piece that is too short to stand alone joins the last; rows end with the run. */
 TEST(test_series)
 {
