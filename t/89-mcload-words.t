@@ -170,8 +170,9 @@ for my $case (['--qps_warmup=2:600', 250, 1300], ['--qps-warmup=0.5', 0, 120]) {
     cmp_ok($json->{'totals.offered'}, '<', 150, '... and the rate of the run within it');
 }
 refuses('TIME:RATE', '--qps-warmup=1:');
-$run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--poll_max=3', '--poll_freq=1');
-has($run, "mcperf's patience with agents", out => qr/^#type/m, err => qr/no effect/);
+$run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--poll_freq=1');
+has($run, "mcperf's polling of agents", out => qr/^#type/m, err => qr/no effect/);
+refuses('--poll-max needs --agent', '--poll_max=3');
 
 # Words of memtier_benchmark and wrk: the same, or what to write.
 for my $case (['--pipeline=3', 'load.depth', 3], ['--clients=2', 'load.connections', 2],

@@ -33,7 +33,7 @@ told_of(const struct result *r, const struct options *o, const struct goal *g)
     return told;
 }
 
-/* What those were that were not answered is not known: as many gets as the mix has. */
+/* Those without answer that are gets. */
 static double
 reads_censored(const struct result *r, const struct options *o, const struct result *told)
 {
@@ -41,11 +41,12 @@ reads_censored(const struct result *r, const struct options *o, const struct res
     for (unsigned i = 0; i < o->classes_len; i++) {
         const struct result *c = r->classes_len > 1 ? &r->classes[i] : r;
         if (told == r || told == &r->classes[i]) {
-            reads += (double)result_censored(&c->total) *
-                     (1 - mix_share_of_updates(&o->classes[i].workload.mix));
+            double share = mix_share_of_updates(&o->classes[i].workload.mix);
+            reads += (double)(result_censored(&c->total) -
+                              result_censored_updates(&c->total, share));
         }
     }
-    return round(reads);
+    return reads;
 }
 
 static struct view

@@ -26,6 +26,7 @@
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/counters.h"
 #include "loadgen/measure/evenness.h"
+#include "loadgen/measure/passed.h"
 #include "loadgen/measure/samples.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/work/streams.h"
@@ -70,7 +71,6 @@ struct drive_window {
 /* What is known of a connection, beside its state. */
 struct drive_conn {
     unsigned resting; /* of its depth: users that think before their next request */
-    nsec_t wanted_at; /* when a user had thought, and found no place; 0: none waits */
     uint64_t left;    /* requests until it is closed; DRIVE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
     bool was_served;  /* in this run, before it was made anew */
@@ -89,6 +89,7 @@ struct drive {
     uint64_t *inserted;       /* of struct drive_into */
     struct rng rng;           /* of think times, sessions, lifetimes, backends */
     struct drive_conn *conns; /* one each connection of the set, in its order */
+    struct passed passed;     /* requests of this window */
 };
 
 /* Where its results go. */
@@ -153,6 +154,16 @@ drive_give_up(const struct drive *d, ctr_t *which, nsec_t intended, nsec_t now)
 {
     if (drive_measures(d, intended)) {
         counters_censored(d->counters, which, now > intended ? now - intended : 0);
+    }
+}
+
+/* The same of one that is not sent, for as long as the window lasts. */
+static inline void
+drive_pass_over(struct drive *d, ctr_t *which, nsec_t intended)
+{
+    if (drive_measures(d, intended)) {
+        ctr_add(which, 1);
+        passed_add(&d->passed, intended);
     }
 }
 

@@ -424,6 +424,7 @@ drain(struct event_loop *l)
     if (l->source->ops->end != NULL) {
         l->source->ops->end(l->source, now);
     }
+    passed_settle(&d->passed, d->window.end, d->counters->waits);
 }
 
 /* ---- beginning and end --------------------------------------------------------------- */
@@ -467,6 +468,7 @@ event_loop_run(struct event_loop *l, const struct drive_window *window)
     struct drive *d = &l->drive;
     nsec_t now;
     d->window = *window;
+    passed_init(&d->passed, window->start);
     l->next_tick = window->begin + TICK;
     l->heard_at = window->begin;
     l->way = (struct give_way){.at = drive_now(d), .cpu = clock_of_thread()};

@@ -8,7 +8,7 @@ static void
 count_done(struct counters *k, const struct reply_done *done, unsigned n)
 {
     bool reads = codec_is_get(done->op.verb);
-    ctr_add(&k->done[reads ? COUNTERS_READ : COUNTERS_UPDATE], n);
+    ctr_add(&k->done[counters_verb_of(done->op.verb)], n);
     ctr_add(&k->ops[done->op.verb], n);
     ctr_add(&k->no_effect[done->op.verb], done->has_effect ? 0 : n);
     if (reads) {
@@ -36,8 +36,8 @@ count_good(const struct receiver *r, const struct lconn *c, const struct reply_d
     }
     if (drive_measures(d, op->intended)) {
         bool reads = codec_is_get(op->verb);
-        counters_good(d->counters, reads ? COUNTERS_READ : COUNTERS_UPDATE,
-                      now - op->intended, now - op->issued, n);
+        counters_good(d->counters, counters_verb_of(op->verb), now - op->intended,
+                      now - op->issued, n);
         if (unlikely(d->conf.by_size) && reads) {
             counters_sized(d->counters, done->value_bytes, now - op->intended, n);
         }
@@ -215,7 +215,7 @@ receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now)
     while (lconn_give_up(c, limit, &op, &key)) {
         has_lost = true;
         drive_error(d, COUNTERS_TIMEOUT, 1, now);
-        drive_give_up(d, &d->counters->lost, op.intended, now);
+        drive_give_up(d, &d->counters->lost[counters_verb_of(op.verb)], op.intended, now);
         sender_answered(r->sender, 1, now);
         tell(r, c, &op, now); /* its user goes on */
     }

@@ -156,8 +156,8 @@ sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now)
         }
         drive_give_up(s->d,
                       !is_issued ? &k->unsent
-                      : is_over  ? &k->unanswered
-                                 : &k->lost,
+                      : is_over  ? &k->unanswered[counters_verb_of(op.verb)]
+                                 : &k->lost[counters_verb_of(op.verb)],
                       op.intended, now);
     }
 }

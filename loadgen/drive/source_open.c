@@ -101,7 +101,7 @@ take_due(struct open *o, struct due due)
 static void
 pass_over(struct open *o, struct due due, ctr_t *why)
 {
-    drive_give_up(o->base.d, why, due.when, o->base.d->window.end);
+    drive_pass_over(o->base.d, why, due.when);
     generator_drop(&o->generator);
     take_due(o, due);
 }

@@ -17,6 +17,8 @@
 #define DRY_LOOK (200 * NSEC_PER_USEC)
 /* So many requests are taken before the sockets are looked at again. */
 #define TAKE_MAX 1024
+/* It is not known yet when that is. */
+#define UNTIL_WINDOW_ENDS 0
 
 /* Pages that wait for a connection, in order; TRACE_BUFFER_NONE: none. */
 struct waiting {
@@ -133,8 +135,12 @@ room(struct source *s, struct lconn *c)
 static void
 give_up(struct replay *r, uint32_t page, nsec_t until)
 {
-    const struct drive *d = r->base.d;
-    drive_give_up(d, &d->counters->unsent, intended_of(r, page), until);
+    struct drive *d = r->base.d;
+    if (until == UNTIL_WINDOW_ENDS) {
+        drive_pass_over(d, &d->counters->unsent, intended_of(r, page));
+    } else {
+        drive_give_up(d, &d->counters->unsent, intended_of(r, page), until);
+    }
     trace_buffer_release(r->trace_buffer, page);
 }
 
@@ -160,7 +166,7 @@ lost(struct source *s, const struct lconn *c, nsec_t now)
     r->is_gone[c->server] = true;
     for (unsigned i = 0; i < set->count; i++) {
         if (set->conns[i].server == c->server) {
-            give_up_waiting(r, &set->conns[i], s->d->window.end);
+            give_up_waiting(r, &set->conns[i], UNTIL_WINDOW_ENDS);
         }
     }
 }
@@ -216,7 +222,7 @@ take(struct replay *r)
     }
     r->is_dry = false;
     if (unlikely(r->is_gone[c->server])) {
-        give_up(r, page, d->window.end);
+        give_up(r, page, UNTIL_WINDOW_ENDS);
     } else if (waiting_for(r, c)->first == TRACE_BUFFER_NONE &&
                sender_has_room(r->base.sender, c)) {
         send_page(r, c, page);

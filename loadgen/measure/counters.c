@@ -105,9 +105,15 @@ counters_error_sum(const struct counters *t)
 }
 
 uint64_t
+counters_sum(const ctr_t of[COUNTERS_VERBS])
+{
+    return ctr_get(&of[COUNTERS_READ]) + ctr_get(&of[COUNTERS_UPDATE]);
+}
+
+uint64_t
 counters_done(const struct counters *t)
 {
-    return ctr_get(&t->done[COUNTERS_READ]) + ctr_get(&t->done[COUNTERS_UPDATE]);
+    return counters_sum(t->done);
 }
 
 const char *const counters_from_names[FROM_COUNT] = {

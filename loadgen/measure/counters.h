@@ -78,6 +78,12 @@ enum counters_bound {
     COUNTERS_BOUNDS,
 };
 
+static inline enum counters_verb
+counters_verb_of(enum codec_verb verb)
+{
+    return codec_is_get(verb) ? COUNTERS_READ : COUNTERS_UPDATE;
+}
+
 /* How many there are of each. */
 enum {
     COUNTERS_LEN = 0
@@ -130,6 +136,8 @@ void counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended, un
 void counters_censored(struct counters *t, ctr_t *which, nsec_t waited);
 
 uint64_t counters_error_sum(const struct counters *t);
+/* Of all verbs together. */
+uint64_t counters_sum(const ctr_t of[COUNTERS_VERBS]);
 /* Requests answered in the window. */
 uint64_t counters_done(const struct counters *t);
 extern const char *const counters_error_names[COUNTERS_ERRORS];

@@ -84,8 +84,16 @@ result_busy(const struct cost *cost)
 uint64_t
 result_censored(const struct counters *t)
 {
-    return ctr_get(&t->skipped) + ctr_get(&t->unsent) + ctr_get(&t->lost) +
-           ctr_get(&t->unanswered);
+    return ctr_get(&t->skipped) + ctr_get(&t->unsent) + counters_sum(t->lost) +
+           counters_sum(t->unanswered);
+}
+
+uint64_t
+result_censored_updates(const struct counters *t, double share_of_updates)
+{
+    double not_sent = (double)(ctr_get(&t->skipped) + ctr_get(&t->unsent));
+    return (uint64_t)(not_sent * share_of_updates + 0.5) +
+           ctr_get(&t->lost[COUNTERS_UPDATE]) + ctr_get(&t->unanswered[COUNTERS_UPDATE]);
 }
 
 bool
@@ -213,8 +221,10 @@ little_of(const struct result *r, bool *applies)
         .longest_ns = (double)hist_max(issue),
         .at_edges = (double)ctr_get(&t->at_edges),
     };
-    *applies = counters_error_sum(t) + ctr_get(&t->lost) + ctr_get(&t->unanswered) == 0 &&
-               hist_count(issue) > 0 && hist_overflow(issue) == 0;
+    *applies =
+        counters_error_sum(t) + counters_sum(t->lost) + counters_sum(t->unanswered) ==
+            0 &&
+        hist_count(issue) > 0 && hist_overflow(issue) == 0;
     return little_apart(&s);
 }
 

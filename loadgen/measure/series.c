@@ -4,6 +4,7 @@
 #include "loadgen/measure/series.h"
 
 #include "base/alloc.h"
+#include "loadgen/measure/result.h"
 
 /* All its sums by number: the pieces, then the others; NULL behind the last. */
 static struct series_sum *
@@ -173,7 +174,7 @@ add_up(struct series *s, const struct counters *const *counters, unsigned count,
 {
     struct series_sum *sum = &s->now;
     sum->to = now;
-    sum->requests = sum->keys = sum->hits = sum->errors = 0;
+    sum->requests = sum->keys = sum->hits = sum->errors = sum->censored = 0;
     hist_reset(sum->latency);
     if (sum->fine != NULL) {
         hist_reset(sum->fine);
@@ -191,6 +192,7 @@ add_up(struct series *s, const struct counters *const *counters, unsigned count,
         sum->hits += ctr_get(&t->hits);
         sum->keys += ctr_get(&t->keys);
         sum->errors += ctr_get(&t->failed);
+        sum->censored += result_censored(t);
     }
 }
 

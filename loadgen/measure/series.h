@@ -41,6 +41,7 @@ void packed_fini(struct packed *p);
 struct series_sum {
     nsec_t from, to;
     uint64_t requests, keys, hits, errors;
+    uint64_t censored;    /* never answered; of now */
     struct hist *latency; /* from the intended start */
     struct hist *fine;    /* the same in full; NULL but for rows that keep latencies */
 };

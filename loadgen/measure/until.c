@@ -59,16 +59,24 @@ until_is_given(const struct until *u)
     return u->count > 0 || u->answers > 0;
 }
 
+/* Those never answered are slower than all others; infinite when the percentile is one of them. */
+static double
+quantile_of_all(const struct series *s, double q)
+{
+    const struct hist *h = s->now.latency;
+    double of_answered = q * (1 + (double)s->now.censored / (double)hist_count(h));
+    return of_answered > 1 ? INFINITY : (double)hist_quantile(h, of_answered);
+}
+
 double
 until_width(const struct series *s, double q)
 {
     struct ci ci = series_ci(s, q);
-    const struct hist *h = s->now.latency;
-    double at = (double)hist_quantile(h, q);
-    if (!ci.is_known || ci.high >= 1 || at <= 0) {
+    if (!ci.is_known || ci.high >= 1) {
         return INFINITY;
     }
-    return (double)(hist_quantile(h, ci.high) - hist_quantile(h, ci.low)) / at;
+    double at = quantile_of_all(s, q), high = quantile_of_all(s, ci.high);
+    return isinf(high) || at <= 0 ? INFINITY : (high - quantile_of_all(s, ci.low)) / at;
 }
 
 uint64_t

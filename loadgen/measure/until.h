@@ -28,7 +28,8 @@ void until_auto(struct until *u);
 /* Whether anything is wanted; else a run ends with its time. */
 bool until_is_given(const struct until *u);
 
-/* The interval's width over the percentile; infinite as long as it is not known. */
+/* The interval's width over the percentile; infinite as long as it is not known, or lies among
+ * requests never answered. */
 double until_width(const struct series *s, double q);
 /* Requests that were answered, or failed. */
 uint64_t until_answers(const struct series *s);

@@ -137,6 +137,7 @@ apply_words(struct lclass *c, struct models *models, const struct words *w, FILE
     const struct antagonist *outer_antagonist = c->antagonist;
     c->workload_word = NULL;
     c->antagonist = NULL;
+    c->has_update = c->has_ops = false;
     bool is_good = parse_words(c, w, program, err);
     bool has_names = c->workload_word != NULL || c->antagonist != NULL;
     if (is_good && has_names) {

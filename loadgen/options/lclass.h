@@ -71,6 +71,7 @@ struct lclass {
     const char *getcount_text; /* as given; NULL: not given */
     double multiget_share;     /* of gets that have so many keys; below 0: all */
     bool no_load;
+    bool has_update, has_ops; /* of what is being parsed */
 
     /* ---- options/antagonist.c */
     const struct antagonist *antagonist; /* NULL: none */

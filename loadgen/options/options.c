@@ -215,6 +215,7 @@ settle(struct options *o)
 bool
 options_apply_names(struct lclass *c, struct models *models, FILE *err)
 {
+    c->has_update = c->has_ops = false;
     if (c->workload_word != NULL) {
         c->model = models_get(models, c->workload_word, err);
         if (c->model == NULL || !models_apply(c->model, c, err)) {
@@ -224,6 +225,7 @@ options_apply_names(struct lclass *c, struct models *models, FILE *err)
     if (c->antagonist != NULL) {
         antagonist_apply(c);
     }
+    c->has_update = c->has_ops = false;
     return true;
 }
 

@@ -175,6 +175,15 @@ settle(struct options *o)
     if (o->has_sample && o->save == NULL) {
         return "--sample is the share of the requests that --save writes";
     }
+    bool has_rows = o->json != NULL || o->hlog != NULL || o->plot != NULL;
+    if (o->format == FORMAT_CSV && o->shows_intervals && !has_rows) {
+        return "--format=csv has no rows for --interval: --format=text, or --json=FILE "
+               "beside";
+    }
+    if (o->format == FORMAT_CSV && o->by_size && o->json == NULL) {
+        return "--format=csv has no rows for --by-size: --format=text, or --json=FILE "
+               "beside";
+    }
     if (o->scan.is_given && (o->hgrm != NULL || o->plot != NULL)) {
         return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "
                "JSON";

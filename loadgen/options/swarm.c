@@ -211,6 +211,17 @@ settle_roles(const struct options *o)
     return NULL;
 }
 
+/* What only a leader can do. */
+static const char *
+check_leaders(const struct options *o)
+{
+    return o->on_agent_loss != LOSS_DEFAULT  ? "--on-agent-loss needs --agent"
+           : o->split != SPLIT_WEIGHT        ? "--split needs --agent"
+           : o->agent_wait_s != AGENT_WAIT_S ? "--poll-max needs --agent"
+           : o->key_file != NULL             ? "--key-file needs --agent, or --agent-mode"
+                                             : NULL;
+}
+
 static const char *
 settle(struct options *o)
 {
@@ -230,7 +241,7 @@ settle(struct options *o)
     if (o->weight == 0 && o->agents_len == 0) {
         return "without a load of its own a leader needs agents (--agent)";
     }
-    return o->agents_len > 0 ? settle_roles(o) : NULL;
+    return o->agents_len > 0 ? settle_roles(o) : check_leaders(o);
 }
 
 const struct run_group group_swarm = {ROWS(rows), .init = init, .settle = settle};

@@ -48,6 +48,12 @@ add_option(struct split *s, const char *word, size_t len)
     char letter = is_short && len > 1 ? *name : '\0';
     const struct opt *row = find(s->own, letter, name, name_len);
     if (row == NULL) {
+        if (dashes == 0 && name_len == 1 && find(s->own, *name, name, name_len) != NULL) {
+            snprintf(s->err, WORDS_ERR_MAX,
+                     "a short option keeps its dash in class %s: -%c", s->words->name,
+                     *name);
+            return s->err;
+        }
         bool is_known = find(s->all, letter, name, name_len) != NULL;
         snprintf(s->err, WORDS_ERR_MAX, "%s in class %s: %.*s",
                  is_known ? "an option of the whole run" : "unknown option",

@@ -34,20 +34,33 @@ call_getcount(void *conf, const char *text)
 
 static const char *const sized_per[] = {"key", "set"};
 
+#define ONE_MIX                                                                          \
+    "--ops is the whole mix: give sets their share in it (set:0.1), without --update "   \
+    "and "                                                                               \
+    "--ratio"
+
+/* Of what is given together; names and classes override each other. */
 static const char *
-parse_update(void *field, const char *text)
+take_update(struct lclass *c, double share)
+{
+    c->has_update = true;
+    mix_of_update(&c->workload.mix, share);
+    return c->has_ops ? ONE_MIX : NULL;
+}
+
+static const char *
+call_update(void *conf, const char *text)
 {
     double share;
     if (!num_double(text, strlen(text), &share) || share < 0 || share > 1) {
         return "the share of sets must be between 0 and 1";
     }
-    mix_of_update(field, share);
-    return NULL;
+    return take_update(conf, share);
 }
 
 /* memtier_benchmark's way to say the same. */
 static const char *
-parse_ratio(void *field, const char *text)
+call_ratio(void *conf, const char *text)
 {
     size_t len = strcspn(text, ":");
     uint32_t sets, gets;
@@ -55,8 +68,16 @@ parse_ratio(void *field, const char *text)
         !num_u32(text + len + 1, strlen(text + len + 1), &gets) || sets + gets == 0) {
         return "the ratio is SETS:GETS, such as 1:10";
     }
-    mix_of_update(field, sets / ((double)sets + gets));
-    return NULL;
+    return take_update(conf, sets / ((double)sets + gets));
+}
+
+static const char *
+call_ops(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    const char *wrong = mix_parse(&c->workload.mix, text);
+    c->has_ops = true;
+    return wrong != NULL ? wrong : c->has_update ? ONE_MIX : NULL;
 }
 
 static const char *
@@ -122,15 +143,15 @@ static const struct opt rows[] = {
     {.letter = 'r', .name = "records", SCOPE(SHARED), KIND(RATE), OF_WORKLOAD(records),
      .min = 1, .max = RECORDS_MAX, .arg = "N[k|m]", .common = 8,
      .help = "keys in use (10000)"},
-    {.letter = 'u', .name = "update", SCOPE(SHARED), PARSE(parse_update), OF_WORKLOAD(mix),
+    {.letter = 'u', .name = "update", SCOPE(SHARED), CALL(call_update),
      .arg = "SHARE", .common = 11, .help = "share of sets, the rest are gets (0.0)"},
-    {.name = "ratio", SCOPE(SHARED), PARSE(parse_ratio), OF_WORKLOAD(mix),
+    {.name = "ratio", SCOPE(SHARED), CALL(call_ratio),
      .arg = "SETS:GETS",
      .help = "share of sets in parts, as in memtier_benchmark"},
     {.name = "workload", SCOPE(LAW), CALL(call_workload),
      .arg = "NAME|FILE|show:NAME|help",
      .help = "sizes, popularity, mix, gaps by name or of a file; other options override"},
-    {.name = "ops", SCOPE(SHARED), PARSE(mix_parse), OF_WORKLOAD(mix),
+    {.name = "ops", SCOPE(SHARED), CALL(call_ops),
      .arg = "VERB:SHARE,...",
      .help = "the mix: get gets set add cas delete touch incr insert scan rmw (get:1)"},
     {.name = "on-miss", SCOPE(LAW), CALL(call_on_miss),
@@ -260,6 +281,11 @@ settle(struct lclass *c)
     struct workload_conf *w = &c->workload;
     if ((c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
         c->no_load = true;
+    }
+    if (w->verify > 0 && (c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
+        return "--verify needs values that mcload has stored: the protocol has no words "
+               "for "
+               "that";
     }
     if (w->verify < 0) {
         bool is_unknown = c->no_load || w->sizes_per_set || c->trace.file.path != NULL;

@@ -97,7 +97,7 @@ write_latencies(struct json *j, const struct result *r)
                    from);
     }
     json_close(j, '}');
-    /* Answered requests only: those without answer belong to no verb. */
+    /* Answered requests only: of some of the others the verb is not known. */
     json_open(j, "verbs", '{');
     for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
         json_open(j, verb_names[verb], '{');
@@ -135,7 +135,8 @@ write_totals(struct json *j, const struct result *r)
              JSON("offered_qps", result_ratio((double)offered, r->elapsed_s)),
              JSON("achieved_qps", result_ratio((double)good, r->elapsed_s)),
              COUNTED("skipped", skipped), COUNTED("unsent", unsent),
-             COUNTED("lost", lost), COUNTED("unanswered", unanswered));
+             JSON("lost", counters_sum(t->lost)),
+             JSON("unanswered", counters_sum(t->unanswered)));
     json_object_of(j, "after_misses", COUNTED("sets", filled),
                    COUNTED("left_out", unfilled), COUNTED("leases_won", won),
                    COUNTED("leases_waited", waited), COUNTED("given_up", given_up),

@@ -7,14 +7,11 @@
 
 #include "loadgen/report/report_parts.h"
 
-/* Requests of a class without answer that are updates: what was never sent has no verb yet;
- * it is shared out as the mix has it. */
+/* Requests of a class without answer that are updates. */
 static uint64_t
 updates_without_answer(const struct result *r, const struct lclass *c)
 {
-    double share = mix_share_of_updates(&c->workload.mix);
-    double censored = (double)result_censored(&r->total);
-    return (uint64_t)(censored * share + 0.5);
+    return result_censored_updates(&r->total, mix_share_of_updates(&c->workload.mix));
 }
 
 void

@@ -196,7 +196,8 @@ print_without_answer(const struct counters *t, FILE *out)
 {
     fprintf(out,
             "Without answer = %ju outstanding at the end, %ju never sent, %ju lost\n",
-            COUNT(unanswered), COUNT(unsent), COUNT(lost));
+            (uintmax_t)counters_sum(t->unanswered), COUNT(unsent),
+            (uintmax_t)counters_sum(t->lost));
 }
 
 /* Of keys; and what the schedule of a run cannot explain when it changes. */
@@ -481,15 +482,16 @@ print_classes(const struct result *r, const struct options *o, FILE *out)
 static void
 print_details(const struct result *r, const struct options *o, FILE *out)
 {
+    const struct result *shown = r->has_shown ? &r->classes[r->shown] : r;
     fputc('\n', out);
     report_mutilate(r, o, out);
     fputc('\n', out);
     print_ops(&r->total, out);
     print_misses(&r->total, out);
     print_pace(r, out);
-    print_confidence(r, out);
+    print_confidence(shown, out);
     print_without_answer(&r->total, out);
-    print_outstanding(r->total.outstanding, out);
+    print_outstanding(shown->total.outstanding, out);
     print_hits(r, out);
     print_connections(&r->total, out);
     print_evenness(r, o, out);

@@ -203,7 +203,7 @@ work(struct counters *t, unsigned seed)
         counters_sent(t, ns, i % 7 + 1);
         hist_record(t->outstanding, i % 7 + 1);
         counters_good(t, i % 3 == 0 ? COUNTERS_UPDATE : COUNTERS_READ, ns * 3, ns * 2, 1);
-        counters_censored(t, &t->lost, ns);
+        counters_censored(t, &t->lost[COUNTERS_READ], ns);
         ctr_add(&t->errors[i % COUNTERS_ERRORS], 1);
     }
     hist_record(t->lag, UINT64_MAX);

@@ -323,11 +323,11 @@ put_classes(FILE *out)
             ctr_add(&t->errors[e], e + i);
         }
         for (unsigned n = 0; n < 40; n++) {
-            counters_censored(t, &t->unanswered, n * NSEC_PER_MSEC);
+            counters_censored(t, &t->unanswered[COUNTERS_READ], n * NSEC_PER_MSEC);
         }
         counters_censored(t, &t->skipped, NSEC_PER_MSEC);
         counters_censored(t, &t->unsent, NSEC_PER_MSEC);
-        counters_censored(t, &t->lost, NSEC_PER_MSEC);
+        counters_censored(t, &t->lost[COUNTERS_READ], NSEC_PER_MSEC);
         ctr_add(&t->closed, 2);
         ctr_add(&t->unserved, 1);
         result_add_class(&result, c, i);

@@ -201,6 +201,12 @@ TEST(test_measuring_client)
 #define NO_CLASS                                                                         \
     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 --getcount=50} "
 #define NO_PERCENTILE "mcload: the percentile of an objective is above 0 and at most 100 "
+#define ONE_MIX                                                                          \
+    "mcload: --ops is the whole mix: give sets their share in it (set:0.1), without "    \
+    "--update and --ratio "
+#define NO_TLS                                                                           \
+    "mcload: --tls-... needs a server that is spoken to over TLS (--server=tls://HOST, " \
+    "--transport=tls)\n"
 #define NO_TIME "mcload: the time of an objective is a number with ns, us, ms or s "
 
 static const struct {
@@ -261,7 +267,55 @@ static const struct {
      "mcload: class a: the antagonists are flood, multiget, "
      "large and sets (--antagonist \"x\")\n"},
     {{"--class=a:{late=drop}"}, "mcload: --late needs a rate (--qps)\n"},
+    {{"-u", "0.5", "--ops=get:1"}, ONE_MIX "(--ops \"get:1\")\n"},
+    {{"--ops=get:1", "-u", "0.5"}, ONE_MIX "(--update \"0.5\")\n"},
+    {{"--ops=get:1", "--ratio=1:1"}, ONE_MIX "(--ratio \"1:1\")\n"},
+    {{"--class=a:{c=2}"},
+     "mcload: a short option keeps its dash in class a: -c (--class \"a:{c=2}\")\n"},
+    {{"--class=a:{u=0.5}"},
+     "mcload: a short option keeps its dash in class a: -u (--class "
+     "\"a:{u=0.5}\")\n"},
+    {{"--on-agent-loss=abort"}, "mcload: --on-agent-loss needs --agent\n"},
+    {{"--split=capacity"}, "mcload: --split needs --agent\n"},
+    {{"--poll-max=3"}, "mcload: --poll-max needs --agent\n"},
+    {{"--key-file=/k"}, "mcload: --key-file needs --agent, or --agent-mode\n"},
+    {{"--tls-ca=/ca"}, NO_TLS},
+    {{"--tls-verify=no", "-s", "127.0.0.1"}, NO_TLS},
+    {{"--tls-key=/k", "-s", "tls://127.0.0.1"}, "mcload: --tls-key needs --tls-cert\n"},
+    {{"--protocol=http", "--verify=1"},
+     "mcload: --verify needs values that mcload has stored: the protocol has no words "
+     "for "
+     "that\n"},
+    {{"--format=csv", "--interval=1"},
+     "mcload: --format=csv has no rows for --interval: --format=text, or --json=FILE "
+     "beside\n"},
+    {{"--format=csv", "--by-size"},
+     "mcload: --format=csv has no rows for --by-size: --format=text, or --json=FILE "
+     "beside\n"},
 };
+
+/* These are good: each overrides the other, or acts. */
+static const struct {
+    const char *args[4];
+    double updates; /* of the first class */
+} mixes[] = {
+    {{"--ops=get:1", "--class=a:{update=0.5}"}, 0.5},
+    {{"-u", "0.5", "--class=a:{ops=set:1}"}, 1},
+    {{"--workload=ycsb:a", "-u", "0.25"}, 0.25},
+    {{"--class=a:{workload=ycsb:a update=0.25}"}, 0.25},
+    {{"--class=a:{-u 0.5}"}, 0.5},
+    {{"--format=csv", "--by-size", "--interval=1", "--json=/j"}, 0},
+    {{"--tls-verify=no", "--transport=tls"}, 0},
+    {{"--tls-verify=no", "-s", "127.0.0.1,tls://127.0.0.2"}, 0},
+    {{"--agent-mode", "--tls-ca=/ca", "--key-file=/k"}, 0},
+};
+
+TEST_ROWS(test_mixes, mixes, row->args[0])
+{
+    ck_assert_msg(parse(row->args), "%s", said);
+    double updates = mix_share_of_updates(&options.classes[0].workload.mix);
+    ck_assert_double_eq_tol(updates, row->updates, 1e-9);
+}
 
 TEST_ROWS(test_mistakes, mistakes, row->says)
 {

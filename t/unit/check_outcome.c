@@ -125,6 +125,25 @@ TEST(test_reads_without_answer)
                             (double)latency[SMALL] / 100);
 }
 
+/* Of those that were sent it is known. */
+static const struct {
+    const char *what;
+    enum counters_verb verb;
+    bool is_measured;
+} lost_ones[] = {{"gets", COUNTERS_READ, false}, {"sets", COUNTERS_UPDATE, true}};
+
+TEST_ROWS(test_reads_lost, lost_ones, row->what)
+{
+    make("99.5:1000", "errors:off", idle);
+    struct counters *t = &result.classes[SMALL].total;
+    counters_good(t, COUNTERS_READ, latency[SMALL], latency[SMALL], 890);
+    for (unsigned i = 0; i < 10; i++) {
+        counters_censored(t, i % 2 == 0 ? &t->lost[row->verb] : &t->unanswered[row->verb],
+                          NSEC_PER_SEC);
+    }
+    ck_assert_int_eq(isfinite(outcome().value) != 0, row->is_measured);
+}
+
 /* Each process that sent has as many connections, on which requests may be on their way. */
 static const struct {
     const char *what;

@@ -452,7 +452,7 @@ TEST_ROWS(test_unanswered, hangs, NULL)
     result.is_open = row->is_open;
     ctr_add(&result.total.on_their_way, 16 * 5 * NSEC_PER_SEC);
     ctr_add(&result.total.in_vain, (uint64_t)(row->in_vain_s * 1e9));
-    ctr_add(&result.total.unanswered, 16);
+    ctr_add(&result.total.unanswered[COUNTERS_READ], 16);
     result_judge(&result);
     ck_assert_int_eq(result.is_valid, row->is_valid);
     const char *text = text_of();
@@ -551,6 +551,34 @@ TEST_LOOP(test_stationarity, 2)
     expect_part(text, "p95 95% interval = ");
     text = json_of();
     expect_part(text, "\"stationarity\"");
+}
+
+/* Under the table of the class that is shown stands what is known of that table. */
+TEST(test_shown)
+{
+    char program[] = "mcload", verbose[] = "-v", a[] = "--class=a:{}",
+         b[] = "--class=b:{}";
+    char *argv[] = {program, verbose, a, b, NULL};
+    options_fini(&options);
+    ck_assert(options_parse(&options, 4, argv, stderr));
+    struct result *classes = give_classes(2);
+    for (unsigned i = 0; i < 2; i++) {
+        classes[i].name = options.classes[i].name;
+    }
+    make_series(1);
+    classes[1].series = result.series;
+    result.series = NULL; /* nothing is known of all */
+    hist_record(classes[1].total.outstanding, 7);
+    counters_good(&classes[1].total, COUNTERS_READ, 1000, 1000, 1);
+    result.has_shown = true;
+    result.shown = 1;
+    result_judge(&result);
+    const char *text = text_of();
+    const char *below = strstr(text, "\nClass a: ");
+    ck_assert_ptr_nonnull(below);
+    const char *interval = strstr(text, "p95 95% interval = ");
+    ck_assert(interval != NULL && interval < below);
+    expect_part(text, "Outstanding = p50 7, p99 7, max 7 on a connection");
 }
 
 /* A piece that is too short to stand alone joins the last; rows end with the run. */
@@ -753,12 +781,12 @@ TEST(test_tally_merge)
     counters_init(&sum);
     ctr_add(&result.total.errors[COUNTERS_CONNECT], 5);
     ctr_add(&result.total.within[WITHIN_5US], 7);
-    ctr_add(&result.total.unanswered, 9);
+    ctr_add(&result.total.unanswered[COUNTERS_READ], 9);
     counters_merge(&sum, &result.total);
     counters_merge(&sum, &result.total);
     ck_assert_uint_eq(ctr_get(&sum.errors[COUNTERS_CONNECT]), 10);
     ck_assert_uint_eq(ctr_get(&sum.within[WITHIN_5US]), 2 * (ANSWERED + 7));
-    ck_assert_uint_eq(ctr_get(&sum.unanswered), 18);
+    ck_assert_uint_eq(counters_sum(sum.unanswered), 18);
     ck_assert_uint_eq(ctr_get(&sum.good), 2 * ANSWERED);
     ck_assert_uint_eq(hist_count(sum.latency[FROM_ISSUE][COUNTERS_READ]), 2 * ANSWERED);
     ck_assert_uint_eq(counters_error_sum(&sum), 10);

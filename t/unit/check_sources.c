@@ -119,8 +119,8 @@ static void
 check_sums(void)
 {
     uint64_t ends = ctr_get(&counters.good) + ctr_get(&counters.skipped) +
-                    ctr_get(&counters.unsent) + ctr_get(&counters.lost) +
-                    ctr_get(&counters.unanswered);
+                    ctr_get(&counters.unsent) + counters_sum(counters.lost) +
+                    counters_sum(counters.unanswered);
     ck_assert_uint_eq(ends, ctr_get(&counters.offered));
     ck_assert_uint_eq(hist_count(counters.outstanding), ctr_get(&counters.sent));
 }
@@ -231,6 +231,27 @@ TEST(test_closed_think_late)
     check_sums();
 }
 
+/* So does each of several of one connection, until the end of the window when it stays lost. */
+TEST_LOOP(test_closed_think_late_all, 2)
+{
+    const struct hist *intended = counters.latency[FROM_INTENDED][COUNTERS_READ];
+    bool stays_lost = _i == 1;
+    dc.traffic.think = dist_fixed(0.005);
+    open_loop();
+    for (unsigned i = 0; i < 2; i++) {
+        sim.conns[i].hang_up_at = SIM_BEGIN + MS(20);
+    }
+    sim.dial_time = MS(40);
+    sim.refuses = stays_lost;
+    run();
+    /* They have thought at 24 ms; the connections are there again at 70 ms. */
+    ck_assert_uint_eq(hist_above(intended, MS(30)), stays_lost ? 0 : 8);
+    ck_assert_uint_eq(ctr_get(&counters.unsent), stays_lost ? 8 : 0);
+    ck_assert_uint_eq(hist_count(counters.waits), stays_lost ? 8 : 0);
+    ck_assert_uint_ge(hist_min(counters.waits), stays_lost ? MS(100 - 25) : 0);
+    check_sums();
+}
+
 /* The warm-up is not measured, and behind its quiet end nothing is sent before the start. */
 TEST(test_closed_quiet)
 {
@@ -325,6 +346,31 @@ TEST_LOOP(test_open_late, 3)
     check_sums();
 }
 
+static void
+stop_after_the_stall(void)
+{
+    atomic_store(&stop, sim.now >= SIM_BEGIN + MS(80));
+}
+
+/* What is dropped waits for the end of the window, which may come before the time that was meant. */
+TEST_LOOP(test_open_drop_and_stop, 2)
+{
+    set_rate(1000);
+    dc.depth = 1;
+    dc.traffic.late = LATE_DROP;
+    sim.delay_of = stall;
+    window.end = SIM_BEGIN + (_i == 0 ? MS(100) : MS(60000));
+    sim.on_wait = _i == 0 ? NULL : stop_after_the_stall;
+    open_and_run();
+    ck_assert_uint_gt(ctr_get(&counters.skipped), 30);
+    ck_assert_uint_eq(hist_count(counters.waits), ctr_get(&counters.skipped));
+    nsec_t end = loop.drive.window.end - SIM_BEGIN;
+    expect_between(end, _i == 0 ? MS(100) : MS(80), MS(100));
+    expect_between(hist_max(counters.waits), end - MS(25), end - MS(20));
+    expect_between(hist_min(counters.waits), end - MS(60), end - MS(50));
+    check_sums();
+}
+
 TEST(test_open_outstanding)
 {
     set_rate(1000);
@@ -379,6 +425,29 @@ TEST_LOOP(test_shared, 2)
     ck_assert_uint_gt(sim_count(MS(53), MS(100)), 30);
     ck_assert_int_eq(ctr_get(&counters.unsent) > 30, modes[_i] == TRAFFIC_OPEN);
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 2);
+    check_sums();
+}
+
+static nsec_t
+stall_second(const struct sim_request *r)
+{
+    return r->conn % 2 == 1 ? stall(r) : MS(1);
+}
+
+/* Users that find their keys' server without a place have waited since they had thought. */
+TEST(test_shared_think)
+{
+    lc.targets_len = 2;
+    lc.per_target = 1;
+    lc.shard = &shard;
+    dc.traffic.think = dist_fixed(0.002);
+    shard_init(&shard, SHARD_MODULO, targets, 2);
+    sim.delay_of = stall_second;
+    open_and_run();
+    const struct hist *intended = counters.latency[FROM_INTENDED][COUNTERS_READ];
+    const struct hist *issue = counters.latency[FROM_ISSUE][COUNTERS_READ];
+    ck_assert_uint_eq(hist_above(issue, MS(20)), 4);
+    ck_assert_uint_eq(hist_above(intended, MS(20)), 8);
     check_sums();
 }
 
@@ -533,8 +602,11 @@ TEST(test_replay_lost)
     run();
     ck_assert_uint_eq(sim_count(MS(41), MS(100)), 19);
     ck_assert_uint_eq(ctr_get(&counters.offered), 80);
-    ck_assert_uint_eq(ctr_get(&counters.unsent) + ctr_get(&counters.lost),
+    ck_assert_uint_eq(ctr_get(&counters.unsent) + counters_sum(counters.lost),
                       80 - sim.log_len + 2);
+    /* The window ends with the trace, before its time. */
+    ck_assert_uint_lt(loop.drive.window.end, SIM_BEGIN + MS(82));
+    ck_assert_uint_le(hist_max(counters.waits), MS(82 - 39));
     check_sums();
 }
 
@@ -607,7 +679,7 @@ TEST_LOOP(test_lost, 3)
         ck_assert_uint_eq(sim.dials[i] - SIM_BEGIN, rows[_i].at);
     }
     ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 1);
-    ck_assert_uint_eq(ctr_get(&counters.lost), 4);
+    ck_assert_uint_eq(counters_sum(counters.lost), 4);
     ck_assert_uint_eq(ctr_get(&counters.in_vain), 0);
     ck_assert_uint_eq(ctr_get(&counters.opened), rows[_i].dials);
     check_sums();
@@ -699,7 +771,7 @@ TEST(test_lifetime)
     ck_assert_uint_gt(ctr_get(&counters.closed), 10);
     expect_between(ctr_get(&counters.opened), ctr_get(&counters.closed),
                    2 + ctr_get(&counters.closed));
-    ck_assert_uint_eq(ctr_get(&counters.lost), 0);
+    ck_assert_uint_eq(counters_sum(counters.lost), 0);
     ck_assert_uint_eq(counters_error_sum(&counters), 0);
     check_sums();
 }
@@ -720,7 +792,7 @@ TEST_LOOP(test_end, 4)
     ck_assert_uint_eq(sim_count(MS(100), SIM_NEVER), 0);
     ck_assert_uint_eq(sim.log_len, 8);
     ck_assert_uint_eq(ctr_get(&counters.good), is_answered ? 8 : 0);
-    ck_assert_uint_eq(ctr_get(&counters.unanswered), is_answered ? 0 : 8);
+    ck_assert_uint_eq(counters_sum(counters.unanswered), is_answered ? 0 : 8);
     ck_assert_uint_eq(ctr_get(&counters.unsent), ctr_get(&counters.offered) - 8);
     ck_assert_uint_eq(ctr_get(&counters.done[COUNTERS_READ]), 0);
     ck_assert_uint_le(sim.now, window.end + DRIVE_DRAIN + SIM_POLL);
@@ -741,7 +813,7 @@ TEST(test_end_late)
     sim.on_wait = stand_still_at_the_end;
     open_and_run();
     ck_assert_uint_eq(ctr_get(&counters.good), 8);
-    ck_assert_uint_eq(ctr_get(&counters.unanswered), 0);
+    ck_assert_uint_eq(counters_sum(counters.unanswered), 0);
     check_sums();
 }
 
@@ -749,6 +821,28 @@ static nsec_t
 hang(const struct sim_request *r)
 {
     return r->at - SIM_BEGIN < MS(20) ? MS(3) : SIM_NEVER;
+}
+
+/* Of a request that was sent the verb is known, whatever becomes of it. */
+TEST_LOOP(test_end_verbs, 2)
+{
+    bool is_lost = _i == 1;
+    unsigned sent[COUNTERS_VERBS] = {0, 0};
+    dc.timeout = is_lost ? MS(60) : MS(5000);
+    dc.traffic.reconnect = RECONNECT_NONE;
+    sim.delay_of = hang;
+    ck_assert_ptr_null(mix_parse(&wc.mix, "get:1,set:1"));
+    open_and_run();
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        bool is_set = strncmp(sim.log[i].line, "set ", 4) == 0;
+        sent[is_set ? COUNTERS_UPDATE : COUNTERS_READ] += sent_at(i) >= MS(20);
+    }
+    for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
+        ck_assert_uint_gt(sent[verb], 0);
+        ck_assert_uint_eq(ctr_get(&counters.lost[verb]), is_lost ? sent[verb] : 0);
+        ck_assert_uint_eq(ctr_get(&counters.unanswered[verb]), is_lost ? 0 : sent[verb]);
+    }
+    check_sums();
 }
 
 /* A server that hangs stops a closed loop: for how long is counted as far as it is in the window. */
@@ -761,7 +855,7 @@ TEST_LOOP(test_in_vain, 2)
     open_and_run();
     ck_assert_uint_eq(ctr_get(&counters.on_their_way), 8 * (MS(100) - start));
     ck_assert_uint_eq(ctr_get(&counters.in_vain), 8 * (MS(100) - hung));
-    ck_assert_uint_eq(ctr_get(&counters.unanswered), _i == 0 ? 8 : 0);
+    ck_assert_uint_eq(counters_sum(counters.unanswered), _i == 0 ? 8 : 0);
     ck_assert_uint_eq(counters_error_sum(&counters), 0);
     check_sums();
 }

@@ -358,6 +358,33 @@ TEST(test_until)
     ck_assert_double_le(until_width(s, .99), 0.05);
 }
 
+/* With two in a hundred never answered p99 is one of them, whatever the others say; p95 is the p96.9
+ * of the others. */
+TEST(test_until_never_answered)
+{
+    SCOPED(counters_fini) struct counters t;
+    SCOPED(series_destroy) struct series *s = start_series(&t);
+    for (unsigned looks = 1; looks <= 100; looks++) {
+        for (unsigned i = 0; i < 980; i++) {
+            counters_good(&t, COUNTERS_READ, (i + 1) * 1000, 1, 1);
+        }
+        look(s, &t, looks * 50);
+    }
+    ck_assert_double_lt(until_width(s, .99), 0.05);
+    for (unsigned i = 0; i < 100 * 20; i++) {
+        counters_censored(&t, i % 2 == 0 ? &t.skipped : &t.unsent, NSEC_PER_SEC);
+    }
+    look(s, &t, 101 * 50);
+    ck_assert(isinf(until_width(s, .99)));
+    ck_assert_double_lt(until_width(s, .95), 0.05);
+    for (unsigned i = 0; i < 100 * 31;
+         i++) { /* p95 is just not one of them, its bound is */
+        counters_censored(&t, &t.unsent, NSEC_PER_SEC);
+    }
+    look(s, &t, 102 * 50);
+    ck_assert(isinf(until_width(s, .95)));
+}
+
 /* Errors count, but for those of the warm-up, and each kind of want has to be met. */
 TEST(test_until_answers)
 {
