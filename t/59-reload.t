@@ -235,8 +235,8 @@ SKIP: {
     ${*$sock}{mctest_server} = {profile => 'native'};
     write_file("$dir/more.conf", "qps-limit = 70\n");
     exchange($sock, "qos reload\r\n", "CHANGED qps-limit 50 -> 70\r\nOK\r\n", 'its file and those beside it are found');
-    write_file("$dir/more.conf", "compat = 1.4\nqps-limit = 70\n");
-    exchange($sock, "qos reload\r\n", "RESTART compat $dir/more.conf:1\r\nOK\r\n", 'nor do the defaults of another profile apply');
+    write_file("$dir/more.conf", "compat = 1.4\nqps-limit = 70\nlogfile /x\n");
+    exchange($sock, "qos reload\r\n", "NOTE $dir/more.conf:3: warning: logfile has no effect; the log goes to standard error\r\nRESTART compat $dir/more.conf:1\r\nOK\r\n", 'nor do the defaults of another profile apply');
     write_file("$dir/more.conf", "compat = 1.6\nclass-memory = small:60%\n");
     exchange($sock, "qos reload\r\n", "WRONG $file: class-memory needs --compat=native\r\n$SORRY", 'nor is a file good that is wrong in it');
     my ($pid) = read_file($pid_file) =~ /(\d+)/;
@@ -389,6 +389,20 @@ each_profile(sub ($profile) {
         "KEPT memory-limit 200: a start with 80 is refused: Cannot set item size limit higher than 1/2 of memory max. Give -m 128 or more, or a smaller -I\r\n"
         . "OK\r\nSAVED qps-limit off -> 70000\r\nSAVED slo off -> p95:2000us\r\n", 'a size that items do not go with');
     is(read_file($file), "max-item-size = 64m\nmemory-limit = 200\n\n# saved by qos save\nqps-limit = 70000\nslo = p95:2000us\n", 'the rest is saved');
+}
+
+# ... for whatever reasons
+{
+    write_conf('classes = on');
+    my ($server, $s) = serve('native', '--config', $file);
+    exchange($s, "$_\r\n", "OK\r\n") for 'qos class_memory small:10%', 'qos qps_limit bulk 2k', 'qos slo bulk p95:2ms', 'verbosity 1';
+    write_conf('classes = off');
+    is(join('', sort split /^/, roundtrip($s, "qos save\r\n")),
+        "KEPT class-memory off: a start with small:10% is refused: class-memory needs --classes=on\r\n"
+        . "KEPT qps-limit off: a start with off,bulk=2000 is refused: a class's --qps-limit needs --classes=on\r\n"
+        . "KEPT slo off: a start with off,bulk=p95:2000us is refused: a class's --slo needs --classes=on\r\nOK\r\nSAVED verbose 0 -> 1\r\n",
+        'several that do not go with the file');
+    is(read_file($file), "classes = off\n\n# saved by qos save\nverbose = 1\n", 'the rest is saved');
 }
 
 # the lines of what is kept are as they were

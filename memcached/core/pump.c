@@ -97,9 +97,7 @@ account(struct pump *p, struct turn *turn, enum session_ran ran, size_t bytes)
         p->history.class = (uint8_t) class;
     }
     turn->has_guest |= class_is_inline(class);
-    if (is_done || bytes > 0) {
-        latency_note(&k->latency, p, class, is_done);
-    }
+    latency_note(&k->latency, p, class, is_done);
     if (is_done) {
         history_note(&p->history, turn->is_alone ? CLASS_SMALL : class);
     }
@@ -212,7 +210,6 @@ ask(struct pump *p, struct turn *turn, enum req_class class)
         return PUMP_ON;
     case VERDICT_WAIT:
         PROBE(limiter__wait, p->core->env.client_fd, class);
-        latency_note(&p->core->latency, p, class, false);
         if (unlikely(p->core->tenants.is_on)) {
             tenants_name(p->core, &p->work, &p->work.ticket.wait.node);
         }
@@ -334,6 +331,7 @@ pump_run(struct pump *p, struct turn *turn)
         class = classify(p);
         enum pump_end end = admit(p, turn, class);
         if (unlikely(end != PUMP_ON)) {
+            latency_note(&p->core->latency, p, class, false);
             return end;
         }
         p->share.produced = 0;
@@ -344,6 +342,7 @@ pump_run(struct pump *p, struct turn *turn)
     bool is_next =
         class <= CLASS_WRITE && !p->is_class_declared && is_next_anyway(p->core, turn);
     if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane && !is_next) {
+        latency_note(&p->core->latency, p, class, false);
         return PUMP_DEFER;
     }
     /* What a get costs is known when its value is found. A large one goes on as bulk (multi-level

@@ -16,9 +16,8 @@
 struct look {
     struct opt_table table;
     struct settings now, next;
-    /* why the file keeps what it says, one for each row; NULL: it need not */
-    const char **kept;
-    char *conflict; /* one of these; NULL: there was none */
+    /* of save: why the file keeps what it says, one for each row; NULL: it need not */
+    char **kept;
 };
 
 /* ---- what differs --------------------------------------------------------------------- */
@@ -107,8 +106,10 @@ static void
 look_away(struct look *l)
 {
     settings_fini(&l->next);
+    for (size_t i = 0; l->kept != NULL && i < l->table.count; i++) {
+        free(l->kept[i]);
+    }
     free(l->kept);
-    free(l->conflict);
 }
 
 static bool
@@ -359,8 +360,8 @@ read_draft(const struct draft *d, char **text)
         const struct opt *row = &saved.table.rows[i];
         if (stands_for_setting(d->l, row) && is_to_save(d->l, row) &&
             differs(&saved, row, now, next)) {
-            d->l->kept[i] = others;
-            state = DRAFT_OTHER;
+            d->l->kept[i] = strdup(others);
+            state = d->l->kept[i] != NULL ? DRAFT_OTHER : DRAFT_FAILED;
         }
     }
     look_away(&saved);
@@ -394,25 +395,35 @@ sentence_of(const struct draft *d, char *text)
                       : line);
 }
 
-/* What a command takes may not go with an option that only a start changes: the setting without
- * which the file is good is left out. */
+/* What commands take may not go with an option that only a start changes: settings without which
+ * the file is good, or is wrong for another reason, are left out. *why: the sentence that stays. */
 static enum draft_state
-leave_one_out(const struct draft *d, char *text)
+leave_out(const struct draft *d, char **why)
 {
+    char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX], *text, *sentence;
     struct look *l = d->l;
-    l->conflict = text != NULL ? sentence_of(d, text) : NULL;
-    for (size_t i = 0; l->conflict != NULL && i < l->table.count; i++) {
+    for (size_t i = 0; *why != NULL && i < l->table.count; i++) {
         const struct opt *row = &l->table.rows[i];
-        if (stands_for_setting(l, row) && is_to_save(l, row)) {
-            char *ignored;
-            l->kept[i] = l->conflict;
-            enum draft_state state = try_draft(d, &ignored);
-            free(ignored);
-            if (state != DRAFT_WRONG) {
-                return state;
-            }
+        if (!stands_for_setting(l, row) || !is_to_save(l, row) ||
+            !differs(l, row, now, next)) {
+            continue;
+        }
+        if (asprintf(&l->kept[i], "a start with %s is refused: %s", now, *why) < 0) {
+            l->kept[i] = NULL;
+            return DRAFT_FAILED;
+        }
+        enum draft_state state = try_draft(d, &text);
+        sentence = state == DRAFT_WRONG && text != NULL ? sentence_of(d, text) : NULL;
+        free(text);
+        if (state != DRAFT_WRONG) {
+            return state;
+        }
+        if (sentence != NULL && strcmp(sentence, *why) == 0) {
+            free(l->kept[i]);
             l->kept[i] = NULL;
         }
+        free(*why);
+        *why = sentence;
     }
     return DRAFT_WRONG;
 }
@@ -445,16 +456,18 @@ fail_to(const char *what, const struct draft *d, FILE *out)
 static bool
 settle_draft(const struct draft *d, FILE *out)
 {
-    char *text;
+    char *text, *why;
     enum draft_state state = try_draft(d, &text);
-    state = state == DRAFT_WRONG ? leave_one_out(d, text) : state;
+    why = state == DRAFT_WRONG && text != NULL ? sentence_of(d, text) : NULL;
+    state = state == DRAFT_WRONG ? leave_out(d, &why) : state;
     if (state == DRAFT_FAILED) {
         fail_to("write", d, out);
     } else if (state == DRAFT_WRONG) {
         fprintf(out, "WRONG what is in force cannot be the options of a start: %s\n",
-                d->l->conflict != NULL ? d->l->conflict : "out of memory");
+                why != NULL ? why : "out of memory");
     }
     free(text);
+    free(why);
     return state == DRAFT_GOOD;
 }
 
@@ -508,9 +521,6 @@ tell_saved(const struct look *l, FILE *out)
         } else if (!opt_takes(row, &l->now)) {
             fprintf(out, "KEPT %s %s: the option does not take %s\n", name_of(row), next,
                     now);
-        } else if (l->kept[i] == l->conflict) {
-            fprintf(out, "KEPT %s %s: a start with %s is refused: %s\n", name_of(row),
-                    next, now, l->conflict);
         } else {
             fprintf(out, "KEPT %s %s: %s\n", name_of(row), next, l->kept[i]);
         }
@@ -525,7 +535,7 @@ reload_save(struct stats *st, FILE *out)
     struct look l;
     bool is_good = look(&l, st, out);
     for (size_t i = 0; is_good && i < l.table.count; i++) {
-        l.kept[i] = is_added_to(&l, &l.table.rows[i]) ? others : NULL;
+        l.kept[i] = is_added_to(&l, &l.table.rows[i]) ? strdup(others) : NULL;
     }
     if (is_good && lstat(path, &link) == 0 && S_ISLNK(link.st_mode)) {
         fprintf(out, "WRONG %s is a symbolic link; name the file itself in --config\n",

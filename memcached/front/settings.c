@@ -115,8 +115,29 @@ parse_as(struct settings *s, const struct settings *old, enum profile profile,
            parse(s, profile, err, &ignored);
 }
 
-/* The profile cannot change, nor do the defaults that follow from it; but the next start has to be
- * possible. */
+/* Whether the next start is possible, which has another profile. What is wrong goes to err, but no
+ * warnings. */
+static bool
+can_start(const struct settings *old, enum profile profile, const char *path, FILE *err)
+{
+    struct settings s;
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    if (out == NULL) {
+        fputs("memcached: out of memory\n", err);
+        return false;
+    }
+    bool is_good = parse_as(&s, old, profile, path, out);
+    settings_fini(&s);
+    if (fclose(out) == 0 && !is_good) {
+        fputs(text, err);
+    }
+    free(text);
+    return is_good;
+}
+
+/* The profile cannot change, nor do the defaults that follow from it. */
 bool
 settings_parse_again(struct settings *s, const struct settings *old, const char *path,
                      FILE *err)
@@ -125,13 +146,7 @@ settings_parse_again(struct settings *s, const struct settings *old, const char 
         return false;
     }
     enum profile profile = find_profile(&s->config);
-    struct settings of_start;
-    bool is_good = true;
-    if (profile != old->profile) {
-        is_good = parse_as(&of_start, old, profile, path, err);
-        settings_fini(&of_start);
-    }
-    return is_good;
+    return profile == old->profile || can_start(old, profile, path, err);
 }
 
 void
