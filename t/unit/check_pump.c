@@ -114,6 +114,22 @@ TEST_LOOP(ends_as_told, ROWS(ends))
     expect(sent_is(&c, ends[_i].sent));
 }
 
+/* So that one that waits for long can be told of before it is answered. */
+TEST(what_waits_in_a_queue_has_its_class)
+{
+    struct latency *l = &sim.core.latency;
+    latency_begin(l, &c.pump, 1);
+    ck_assert_int_eq(l->class, CLASS_NONE);
+    client_says(&c, "get 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\r\n");
+    client_ready(&c);
+    ck_assert_int_eq(c.end, PUMP_DEFER);
+    ck_assert_int_eq(l->class, CLASS_BULK);
+    expect(!l->is_over);
+    sim_settle(&sim);
+    expect(l->is_over);
+    latency_forget(l, &c.pump);
+}
+
 TEST(hostile_input_ends_it)
 {
     char line[70000];
