@@ -15,8 +15,9 @@ struct fact {
 struct facts {
     struct fact *rows;
     size_t count;
-    nsec_t at;      /* when they were asked for */
-    unsigned asked; /* questions of this program that the counts of requests include */
+    nsec_t at; /* when they were asked for */
+    /* questions of this program that the counts of requests include: of the class control, small */
+    unsigned asked, login_asked;
 };
 
 /* Adds the lines of "stats GROUP"; an empty GROUP is the plain "stats". */

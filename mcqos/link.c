@@ -294,6 +294,7 @@ static enum outcome
 authenticate(struct link *l, const char *path)
 {
     char user[LINK_WHY_MAX], question[LINK_WHY_MAX];
+    unsigned asked = l->asked;
     const char *answer = link_word(l, "version");
     if (answer == NULL || strcmp(answer, UNAUTHENTICATED) != 0) {
         return answer != NULL ? DONE : UNREACHABLE;
@@ -308,6 +309,8 @@ authenticate(struct link *l, const char *path)
     *colon = ' ';
     snprintf(question, sizeof question, "set mcqos 0 0 %zu", strlen(user));
     answer = link_ask(l, question) ? link_word(l, user) : NULL;
+    l->asked = asked; /* these are of another class */
+    l->login_asked += 2;
     return answer == NULL                  ? UNREACHABLE
            : strcmp(answer, "STORED") == 0 ? DONE
                                            : link_refused(l, path, answer);

@@ -27,7 +27,8 @@ struct link {
     bool is_closed;           /* by the server */
     const char *server;       /* as it was given */
     nsec_t timeout, deadline; /* deadline 0: waits for ever */
-    unsigned asked;           /* questions, those of earlier connections as well */
+    unsigned asked;           /* questions, those of earlier connections as well; */
+    unsigned login_asked;     /* others, of clients that had no password given yet */
     size_t len, at;           /* of buf: what was read, what was taken */
     char why[LINK_WHY_MAX];   /* the sentence about what failed */
     char buf[LINK_LINE_MAX];

@@ -42,6 +42,7 @@ view_sample(struct facts *f, struct link *l)
     for (size_t i = 0; i < sizeof groups / sizeof groups[0] && outcome == DONE; i++) {
         if (strcmp(groups[i], "classes") == 0) {
             f->asked = l->asked;
+            f->login_asked = l->login_asked;
         }
         outcome = facts_ask(f, l, groups[i]);
         if (outcome != UNREACHABLE && facts_text(f, "server_version") == NULL) {
@@ -206,17 +207,18 @@ is_same_process(const struct facts *before, const struct facts *now)
 
 /* What was asked here is no load: an idle server has none. */
 static void
-forget_own(const struct view *v, double *control)
+forget_own(const struct view *v, double *served, unsigned own)
 {
-    unsigned before = v->before != NULL ? v->before->asked : 0;
-    double own = (v->now->asked - before) / v->seconds;
-    *control = *control < own ? 0 : *control - own;
+    double rate = own / v->seconds;
+    *served = *served < rate ? 0 : *served - rate;
 }
 
 void
 view_init(struct view *v, const struct facts *before, const struct facts *now)
 {
     double uptime = facts_number(now, "uptime"), workers = facts_number(now, "threads");
+    unsigned asked = before != NULL ? before->asked : 0;
+    unsigned login_asked = before != NULL ? before->login_asked : 0;
     if (before != NULL && !is_same_process(before, now)) {
         before = NULL;
     }
@@ -231,7 +233,9 @@ view_init(struct view *v, const struct facts *before, const struct facts *now)
     fill(v, &v->classes, &class_form, VIEW_CLASSES);
     fill(v, &v->workers, &worker_form,
          workers > 0 && workers <= VIEW_WORKERS_MAX ? (unsigned)workers : 0);
-    forget_own(v, &v->classes.rows[0].cells[CLASS_SERVED]);
+    forget_own(v, &v->classes.rows[0].cells[CLASS_SERVED], now->asked - asked);
+    forget_own(v, &v->classes.rows[1].cells[CLASS_SERVED],
+               now->login_asked - login_asked);
     for (unsigned i = 0; i < VIEW_CLASSES; i++) {
         finish_class(v, &v->classes.rows[i]);
         v->requests += or_zero(v->classes.rows[i].cells[CLASS_SERVED]);

@@ -88,6 +88,13 @@ result_censored(const struct counters *t)
            counters_sum(t->unanswered);
 }
 
+void
+result_settle_waits(const struct counters *t)
+{
+    uint64_t censored = result_censored(t), known = hist_count(t->waits);
+    hist_record_n(t->waits, 0, censored > known ? censored - known : 0);
+}
+
 uint64_t
 result_censored_updates(const struct counters *t, double share_of_updates)
 {

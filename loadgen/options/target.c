@@ -124,32 +124,9 @@ init(struct options *o)
     o->tls.verifies = 1;
 }
 
-/* An agent is told its servers later. */
-static const char *
-check_tls(const struct options *o)
-{
-    bool is_used = o->is_agent || o->transport == TRANSPORT_TLS;
-    for (unsigned i = 0; i < o->servers_len; i++) {
-        is_used = is_used || strncmp(o->servers[i], "tls://", strlen("tls://")) == 0;
-    }
-    bool is_given = o->tls.ca != NULL || o->tls.cert != NULL || o->tls.key != NULL ||
-                    o->tls.verifies == 0;
-    if (is_given && !is_used) {
-        return "--tls-... needs a server that is spoken to over TLS "
-               "(--server=tls://HOST, "
-               "--transport=tls)";
-    }
-    return o->tls.key != NULL && o->tls.cert == NULL ? "--tls-key needs --tls-cert"
-                                                     : NULL;
-}
-
 static const char *
 settle(struct options *o)
 {
-    const char *wrong = check_tls(o);
-    if (wrong != NULL) {
-        return wrong;
-    }
     bool is_dealt = false; /* a thread does not reach the servers of all keys */
     for (unsigned i = 0; i < o->classes_len; i++) {
         is_dealt = is_dealt || o->classes[i].is_roundrobin;
@@ -168,7 +145,8 @@ settle(struct options *o)
     if (o->src_port > 0 && o->src_port + conns - 1 > UINT16_MAX) {
         return "--src-port: not enough ports above it";
     }
-    return NULL;
+    return o->tls.key != NULL && o->tls.cert == NULL ? "--tls-key needs --tls-cert"
+                                                     : NULL;
 }
 
 static void

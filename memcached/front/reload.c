@@ -458,6 +458,11 @@ settle_draft(const struct draft *d, FILE *out)
 {
     char *text, *why;
     enum draft_state state = try_draft(d, &text);
+    if (state ==
+        DRAFT_WRONG) { /* perhaps for want of memory, which no setting is to blame for */
+        free(text);
+        state = try_draft(d, &text);
+    }
     why = state == DRAFT_WRONG && text != NULL ? sentence_of(d, text) : NULL;
     state = state == DRAFT_WRONG ? leave_out(d, &why) : state;
     if (state == DRAFT_FAILED) {
@@ -535,7 +540,10 @@ reload_save(struct stats *st, FILE *out)
     struct look l;
     bool is_good = look(&l, st, out);
     for (size_t i = 0; is_good && i < l.table.count; i++) {
-        l.kept[i] = is_added_to(&l, &l.table.rows[i]) ? strdup(others) : NULL;
+        if (is_added_to(&l, &l.table.rows[i])) {
+            l.kept[i] = strdup(others);
+            is_good = l.kept[i] != NULL;
+        }
     }
     if (is_good && lstat(path, &link) == 0 && S_ISLNK(link.st_mode)) {
         fprintf(out, "WRONG %s is a symbolic link; name the file itself in --config\n",

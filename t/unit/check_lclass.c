@@ -204,9 +204,6 @@ TEST(test_measuring_client)
 #define ONE_MIX                                                                          \
     "mcload: --ops is the whole mix: give sets their share in it (set:0.1), without "    \
     "--update and --ratio "
-#define NO_TLS                                                                           \
-    "mcload: --tls-... needs a server that is spoken to over TLS (--server=tls://HOST, " \
-    "--transport=tls)\n"
 #define NO_TIME "mcload: the time of an objective is a number with ns, us, ms or s "
 
 static const struct {
@@ -279,8 +276,6 @@ static const struct {
     {{"--split=capacity"}, "mcload: --split needs --agent\n"},
     {{"--poll-max=3"}, "mcload: --poll-max needs --agent\n"},
     {{"--key-file=/k"}, "mcload: --key-file needs --agent, or --agent-mode\n"},
-    {{"--tls-ca=/ca"}, NO_TLS},
-    {{"--tls-verify=no", "-s", "127.0.0.1"}, NO_TLS},
     {{"--tls-key=/k", "-s", "tls://127.0.0.1"}, "mcload: --tls-key needs --tls-cert\n"},
     {{"--protocol=http", "--verify=1"},
      "mcload: --verify needs values that mcload has stored: the protocol has no words "

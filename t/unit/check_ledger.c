@@ -164,6 +164,7 @@ TEST(rows_are_of_all)
 TEST(the_headline_ends_with_the_loss)
 {
     begin(LENGTH);
+    ctr_add(&now[0].skipped, 3);
     report_all(1, 5, 2, 100);
     for (unsigned k = 1; k <= 3; k++) {
         send(2, 50);
@@ -181,6 +182,9 @@ TEST(the_headline_ends_with_the_loss)
     ck_assert_uint_eq(offered(ledger_headline(ledger, 2, 0)), 150);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 1, 0)), 1000);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 2, 0)), 150);
+    /* how long those waited that were passed over was not known then */
+    ck_assert_uint_eq(hist_count(ledger_headline(ledger, 0, 0)->waits), 3);
+    ck_assert_uint_eq(hist_max(ledger_headline(ledger, 0, 0)->waits), 0);
     SCOPED(series_destroy) struct series *s = ledger_take_series(ledger, 0);
     ck_assert_uint_eq(s->rows_len, LAST);
     ck_assert_uint_eq(s->count, 3); /* its confidence is that of the headline */

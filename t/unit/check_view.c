@@ -60,6 +60,30 @@ TEST_ROWS(own_questions_are_no_load, rows, row->name)
     view_fini(&v);
 }
 
+/* A login for each sample is counted with small requests; and what was asked of a server before it was
+ * started again is not counted by the new one. */
+TEST(own_logins_are_no_load)
+{
+    struct view v;
+    sample(&before, 3, 100, 3, 2);
+    sample(&now, 3 + ASKED, 100 + SECONDS, 3 + ASKED, 4);
+    before.login_asked = 2;
+    now.login_asked = 4;
+    view_init(&v, &before, &now);
+    ck_assert_double_eq(v.requests, 0);
+    view_fini(&v);
+}
+
+TEST(a_server_that_was_started_again)
+{
+    struct view v;
+    sample(&before, 3000, 100, 3000, 0);
+    sample(&now, 3000 + ASKED, SECONDS, ASKED + 20, 0);
+    view_init(&v, &before, &now);
+    ck_assert_double_eq_tol(v.classes.rows[0].cells[CLASS_SERVED], 20.0 / SECONDS, 1e-9);
+    view_fini(&v);
+}
+
 /* Those of a sample alone, since the start of the server; never less than none. */
 TEST_ROWS(a_sample_alone, rows, row->name)
 {

@@ -4,6 +4,7 @@
 #include "loadgen/swarm/leader/ledger.h"
 
 #include "base/alloc.h"
+#include "loadgen/measure/result.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
 
@@ -177,6 +178,7 @@ cut(struct ledger *l, nsec_t now)
         p->headlines = delta_counters_create(l->classes);
         for (unsigned c = 0; c < l->classes; c++) {
             counters_merge(&p->headlines[c], &p->sums[c]);
+            result_settle_waits(&p->headlines[c]);
         }
     }
     for (unsigned c = 0; c <= l->classes; c++) {
