@@ -50,27 +50,41 @@ exec_copy(char *to, const struct item *item, size_t total)
     }
 }
 
-/* Executes the session's request, or goes on with it, ... */
-typedef enum session_ran exec_fn(struct session *s, const struct env *env,
-                                 struct chain *out);
-/* ... in pieces. */
-typedef enum session_ran exec_pieces_fn(struct session *s, const struct env *env,
-                                        struct chain *out,
-                                        const struct session_limits *limits);
-
-must_check exec_pieces_fn exec_retrieve;
+/* Each executes the session's request, or goes on with it. */
+must_check enum session_ran exec_retrieve(struct session *s, const struct env *env,
+                                          struct chain *out,
+                                          const struct session_limits *limits);
 /* First half of a store: takes memory for the value. DONE when it was refused. */
-must_check exec_fn exec_store_begin;
+must_check enum session_ran exec_store_begin(struct session *s, const struct env *env,
+                                             struct chain *out);
 /* Second half: the body is complete. */
-must_check exec_fn exec_store_end;
-must_check exec_fn exec_arith, exec_touch, exec_delete, exec_sasl, exec_debugitem;
-must_check exec_pieces_fn exec_admin;
+must_check enum session_ran exec_store_end(struct session *s, const struct env *env,
+                                           struct chain *out);
+must_check enum session_ran exec_arith(struct session *s, const struct env *env,
+                                       struct chain *out);
+must_check enum session_ran exec_touch(struct session *s, const struct env *env,
+                                       struct chain *out);
+must_check enum session_ran exec_delete(struct session *s, const struct env *env,
+                                        struct chain *out);
+must_check enum session_ran exec_sasl(struct session *s, const struct env *env,
+                                      struct chain *out);
+must_check enum session_ran exec_debugitem(struct session *s, const struct env *env,
+                                           struct chain *out);
+must_check enum session_ran exec_admin(struct session *s, const struct env *env,
+                                       struct chain *out,
+                                       const struct session_limits *limits);
 /* mg, md, ma, me. */
-must_check exec_pieces_fn exec_meta;
+must_check enum session_ran exec_meta(struct session *s, const struct env *env,
+                                      struct chain *out,
+                                      const struct session_limits *limits);
 /* slabs, lru, lru_crawler. */
-must_check exec_pieces_fn exec_maint;
+must_check enum session_ran exec_maint(struct session *s, const struct env *env,
+                                       struct chain *out,
+                                       const struct session_limits *limits);
 /* A dump of the crawler that goes on. */
-must_check exec_pieces_fn exec_dump;
+must_check enum session_ran exec_dump(struct session *s, const struct env *env,
+                                      struct chain *out,
+                                      const struct session_limits *limits);
 /* A set without a watcher, whose value is here as a whole: its CR LF has been looked at. */
 must_check enum reply exec_set(const struct env *env, const struct ascii_set *set,
                                const char *value, uint8_t owner);

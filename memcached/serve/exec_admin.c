@@ -256,7 +256,9 @@ static enum reply (*const replies[VERB_COUNT])(const struct req *, const struct 
 };
 
 /* and others. */
-static exec_fn *const runs[VERB_COUNT] = {
+static enum session_ran (*const runs[VERB_COUNT])(struct session *s,
+                                                  const struct env *env,
+                                                  struct chain *out) = {
     [VERB_STATS] = exec_hooked,
     [VERB_QOS] = exec_hooked,
     [VERB_VERSION] = exec_version,
