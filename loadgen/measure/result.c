@@ -89,7 +89,7 @@ result_censored(const struct counters *t)
 }
 
 void
-result_settle_waits(const struct counters *t)
+result_settle_waits(struct counters *t)
 {
     uint64_t censored = result_censored(t), known = hist_count(t->waits);
     hist_record_n(t->waits, 0, censored > known ? censored - known : 0);

@@ -190,7 +190,7 @@ struct quantile result_quantile(const struct hist *finite, const struct hist *wa
 struct quantile result_at(const struct result *r, enum counters_from from, double q);
 /* Requests of the window that were never answered. */
 uint64_t result_censored(const struct counters *t);
-/* While a run goes on: those of which it is not known yet how long they waited count as 0. */
-void result_settle_waits(const struct counters *t);
+/* For counters taken before the run ends: those whose waits are not known yet get a wait of 0. */
+void result_settle_waits(struct counters *t);
 /* Of these the updates: what was never sent has no verb yet, and has that share of them. */
 uint64_t result_censored_updates(const struct counters *t, double share_of_updates);

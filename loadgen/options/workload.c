@@ -36,8 +36,7 @@ static const char *const sized_per[] = {"key", "set"};
 
 #define ONE_MIX                                                                          \
     "--ops is the whole mix: give sets their share in it (set:0.1), without --update "   \
-    "and "                                                                               \
-    "--ratio"
+    "and --ratio"
 
 /* Of what is given together; names and classes override each other. */
 static const char *
@@ -283,9 +282,8 @@ settle(struct lclass *c)
         c->no_load = true;
     }
     if (w->verify > 0 && (c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
-        return "--verify needs values that mcload has stored: the protocol has no words "
-               "for "
-               "that";
+        return "--verify compares what mcload has stored, and the protocol stores "
+               "nothing: --verify=0";
     }
     if (w->verify < 0) {
         bool is_unknown = c->no_load || w->sizes_per_set || c->trace.file.path != NULL;

@@ -356,7 +356,7 @@ read_draft(const struct draft *d, char **text)
     struct look saved = {.table = d->l->table, .now = d->l->now};
     bool is_good = parse(&saved, d->st->settings, d->name, text);
     enum draft_state state = is_good ? DRAFT_GOOD : DRAFT_WRONG;
-    for (size_t i = 0; is_good && i < saved.table.count; i++) {
+    for (size_t i = 0; is_good && state != DRAFT_FAILED && i < saved.table.count; i++) {
         const struct opt *row = &saved.table.rows[i];
         if (stands_for_setting(d->l, row) && is_to_save(d->l, row) &&
             differs(&saved, row, now, next)) {

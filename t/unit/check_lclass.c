@@ -278,9 +278,8 @@ static const struct {
     {{"--key-file=/k"}, "mcload: --key-file needs --agent, or --agent-mode\n"},
     {{"--tls-key=/k", "-s", "tls://127.0.0.1"}, "mcload: --tls-key needs --tls-cert\n"},
     {{"--protocol=http", "--verify=1"},
-     "mcload: --verify needs values that mcload has stored: the protocol has no words "
-     "for "
-     "that\n"},
+     "mcload: --verify compares what mcload has stored, and the protocol stores nothing: "
+     "--verify=0\n"},
     {{"--format=csv", "--interval=1"},
      "mcload: --format=csv has no rows for --interval: --format=text, or --json=FILE "
      "beside\n"},
