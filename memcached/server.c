@@ -597,6 +597,9 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_maintenance(sv);
     }
+    if (status == 0 && !auth_serve(sv->auth)) {
+        status = no_thread("the thread for logins", errno);
+    }
     if (status == 0 && !admin_serve(sv->admin, &sv->stats)) {
         status = refuse(STATUS_FAILURE, "out of memory");
     }

@@ -11,8 +11,17 @@
 
 #include "base/must.h"
 
+struct mbox;
+
 struct mbox_message {
     struct mbox_message *next;
+};
+
+/* The way back to what waits for another thread: its message, which that thread pushes when its work
+ * is done. */
+struct mbox_back {
+    struct mbox *to;
+    struct mbox_message *message; /* NULL: it cannot wait */
 };
 
 struct mbox {

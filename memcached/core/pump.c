@@ -116,6 +116,9 @@ end_part(struct pump *p, struct turn *turn, enum session_ran ran)
     case RAN_LATE:
         p->history.class = CLASS_BULK;
         return PUMP_DEFER;
+    case RAN_PARKED:
+        latency_forget(&p->core->latency, p); /* what it takes is none of the worker's */
+        return PUMP_PARKED;
     case RAN_BODY:
         return PUMP_ON;
     case RAN_WATCH:

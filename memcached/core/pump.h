@@ -52,11 +52,12 @@ enum pump_end {
     PUMP_FLUSH,   /* the output goes out before the request begins */
     PUMP_DEFER,   /* put it into the queue of pump_lane */
     PUMP_WAIT,    /* it waits for tokens, queued already */
-    PUMP_OVER,    /* its replies exceed the budget: pump_take_back, or close */
-    PUMP_WATCH,   /* the client becomes a watcher and has a place (watch_enter) */
-    PUMP_QUIT,    /* the client asked to be closed */
-    PUMP_CLOSE,   /* the request was hostile: close behind the reply */
-    PUMP_ABORT,   /* no memory, the reply is incomplete: close */
+    PUMP_PARKED, /* it waits for another thread (RAN_PARKED): queue it when that is done */
+    PUMP_OVER,   /* its replies exceed the budget: pump_take_back, or close */
+    PUMP_WATCH,  /* the client becomes a watcher and has a place (watch_enter) */
+    PUMP_QUIT,   /* the client asked to be closed */
+    PUMP_CLOSE,  /* the request was hostile: close behind the reply */
+    PUMP_ABORT,  /* no memory, the reply is incomplete: close */
 };
 
 /* p is zero-initialised. The rest of the fields is the owner's to set. */

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/owner_of.h"
 #include "front/front.h"
 #include "front/reload.h"
 
@@ -231,18 +232,20 @@ static const struct opt options[] = {
 
 /* ---- what workers ask for ------------------------------------------------------------- */
 
-enum job_kind { JOB_RELOAD, JOB_SAVE, JOB_KINDS };
+enum job_kind { JOB_RELOAD, JOB_SAVE };
 
-/* One runs at a time, and answers all that asked before it began. */
+/* What a worker has asked for; main's from `request` until its message has been pushed. */
 struct config_job {
-    uint32_t asked, done;
-    bool has_failed; /* the last */
-    char *report;    /* its lines, CR LF behind each; NULL: no memory */
+    struct parked parked; /* first */
+    struct config_job *next;
+    enum job_kind kind;
+    bool is_done, has_failed;
+    char *report; /* lines, CR LF behind each; NULL: no memory */
 };
 
 struct state {
-    pthread_mutex_t lock; /* everything */
-    struct config_job jobs[JOB_KINDS];
+    pthread_mutex_t lock; /* everything but what is in the jobs */
+    struct config_job *first, **end;
     void (*wake)(void *ctx);
     void *wake_ctx;
     bool is_open;
@@ -259,16 +262,7 @@ init(struct settings *s)
 {
     struct state *own = front_state(s, &front_config);
     PTHREAD_OK(pthread_mutex_init(&own->lock, NULL));
-}
-
-static void
-stop(struct stats *st)
-{
-    struct state *own = state_of(st);
-    for (unsigned i = 0; i < JOB_KINDS; i++) {
-        free(own->jobs[i].report);
-        own->jobs[i].report = NULL;
-    }
+    own->end = &own->first;
 }
 
 void
@@ -282,13 +276,37 @@ config_serve(struct stats *st, void (*wake)(void *ctx), void *ctx)
     PTHREAD_OK(pthread_mutex_unlock(&own->lock));
 }
 
+/* NULL: there is none. */
+static struct config_job *
+take_job(struct state *own)
+{
+    PTHREAD_OK(pthread_mutex_lock(&own->lock));
+    struct config_job *job = own->first;
+    if (job != NULL) {
+        own->first = job->next;
+        own->end = own->first == NULL ? &own->first : own->end;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    return job;
+}
+
+static void
+give_back(const struct config_job *job)
+{
+    mbox_push(job->parked.back.to, job->parked.back.message);
+}
+
 void
 config_close(struct stats *st)
 {
     struct state *own = state_of(st);
+    struct config_job *job;
     PTHREAD_OK(pthread_mutex_lock(&own->lock));
     own->is_open = false;
     PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    while ((job = take_job(own)) != NULL) {
+        give_back(job);
+    }
 }
 
 /* Logs each line, and puts it into the answer for clients while there is room. */
@@ -340,24 +358,11 @@ run_job(struct stats *st, enum job_kind kind, bool *has_failed)
 void
 config_work(struct stats *st)
 {
-    struct state *own = state_of(st);
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++) {
-        struct config_job *job = &own->jobs[kind];
-        PTHREAD_OK(pthread_mutex_lock(&own->lock));
-        uint32_t asked = job->asked;
-        bool is_done = asked == job->done;
-        PTHREAD_OK(pthread_mutex_unlock(&own->lock));
-        if (is_done) {
-            continue;
-        }
-        bool has_failed;
-        char *report = run_job(st, kind, &has_failed);
-        PTHREAD_OK(pthread_mutex_lock(&own->lock));
-        free(job->report);
-        job->report = report;
-        job->has_failed = has_failed;
-        job->done = asked;
-        PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    struct config_job *job;
+    while ((job = take_job(state_of(st))) != NULL) {
+        job->report = run_job(st, job->kind, &job->has_failed);
+        job->is_done = true;
+        give_back(job);
     }
 }
 
@@ -370,10 +375,45 @@ config_hangup(struct stats *st)
     }
 }
 
-/* The answer of a job that is done. */
+static void
+discard(struct parked *parked)
+{
+    struct config_job *job = OWNER_OF(parked, struct config_job, parked);
+    free(job->report);
+    free(job);
+}
+
+static enum reply
+ask(struct state *own, struct serve_qos *q, enum job_kind kind)
+{
+    struct config_job *job = malloc(sizeof *job);
+    if (job == NULL) {
+        q->sink->has_failed = true;
+        return REPLY_NONE;
+    }
+    *job = (struct config_job){.parked = {q->back, discard}, .kind = kind};
+    PTHREAD_OK(pthread_mutex_lock(&own->lock));
+    bool is_open = own->is_open;
+    if (is_open) {
+        *own->end = job;
+        own->end = &job->next;
+        q->parked = &job->parked;
+        own->wake(own->wake_ctx);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    if (!is_open) {
+        free(job);
+        return front_refuse(q, "the server ends");
+    }
+    return REPLY_NONE;
+}
+
 static enum reply
 answer(struct serve_qos *q, const struct config_job *job)
 {
+    if (!job->is_done) {
+        return front_refuse(q, "the server ends");
+    }
     if (job->report == NULL) {
         q->sink->has_failed = true;
         return REPLY_NONE;
@@ -382,24 +422,17 @@ answer(struct serve_qos *q, const struct config_job *job)
     return job->has_failed ? front_refuse(q, "nothing has changed") : REPLY_OK;
 }
 
-/* A call asks, the next ones look whether it is done. The worker has its turns meanwhile. */
+/* The first call asks; the second one, when main has done it, answers. */
 static enum reply
 request(struct stats *st, struct serve_qos *q, enum job_kind kind)
 {
-    struct state *own = state_of(st);
-    struct config_job *job = &own->jobs[kind];
-    enum reply reply = REPLY_NONE;
-    PTHREAD_OK(pthread_mutex_lock(&own->lock));
-    if (q->place->at == 0 && own->is_open) {
-        q->place->at = 1;
-        q->place->ticket = ++job->asked;
-        own->wake(own->wake_ctx);
-    } else if (q->place->at > 0 && (int32_t)(job->done - q->place->ticket) >= 0) {
-        reply = answer(q, job);
-    } else if (!own->is_open) {
-        reply = front_refuse(q, "the server ends");
+    if (q->parked == NULL) {
+        return ask(state_of(st), q, kind);
     }
-    PTHREAD_OK(pthread_mutex_unlock(&own->lock));
+    struct config_job *job = OWNER_OF(q->parked, struct config_job, parked);
+    q->parked = NULL;
+    enum reply reply = answer(q, job);
+    discard(&job->parked);
     return reply;
 }
 
@@ -433,7 +466,6 @@ static const struct qos_row commands[] = {
 };
 /* clang-format on */
 
-const struct front front_config = {
-    OPTIONS(options),     COMMANDS(commands),
-    .usage = FRONT_USAGE, .state_bytes = sizeof(struct state),
-    .init = init,         .stop = stop};
+const struct front front_config = {OPTIONS(options), COMMANDS(commands),
+                                   .usage = FRONT_USAGE,
+                                   .state_bytes = sizeof(struct state), .init = init};

@@ -4,8 +4,8 @@
  * --config: options from a file, before those of the command line, and what becomes of the file
  * while the server runs: SIGHUP and "qos reload" read it again, "qos save" writes it.
  *
- * The files are read and written by the main thread. A worker that wants it done asks, wakes
- * main, and calls again until it is done.
+ * The files are read and written by the main thread. A worker that wants it done asks, and wakes
+ * main; the client's request is parked until main has done it.
  */
 #pragma once
 
@@ -66,5 +66,5 @@ void config_serve(struct stats *st, void (*wake)(void *ctx), void *ctx);
 void config_work(struct stats *st);
 /* Reads the file again, if there is one; what comes of it is logged. */
 void config_hangup(struct stats *st);
-/* No more is done; workers that ask are refused. */
+/* No more is done; workers that ask, or have asked, are refused. */
 void config_close(struct stats *st);

@@ -51,6 +51,13 @@ conn_watch(struct conn *c)
                       POLLER_READ | POLLER_WRITE | POLLER_HANGUP | POLLER_EDGE);
 }
 
+static void
+to_be_destroyed(struct conn *c)
+{
+    c->next_closed = c->worker->conns.closed;
+    c->worker->conns.closed = c;
+}
+
 __attribute__((noinline)) void
 conn_close(struct conn *c, enum close_reason reason)
 {
@@ -62,14 +69,29 @@ conn_close(struct conn *c, enum close_reason reason)
     latency_forget(&w->core.latency, &c->pump);
     poller_remove(&w->poller, &c->source);
     pump_drop(&c->pump); /* at once: thousands may end in one pass */
-    c->next_closed = w->conns.closed;
-    w->conns.closed = c;
+    if (unlikely(c->is_parked)) {
+        session_leave_parked(&c->pump.session);
+    } else {
+        to_be_destroyed(c);
+    }
+}
+
+void
+conn_resume(struct conn *c)
+{
+    c->is_parked = false;
+    if (c->closing != CLOSE_NONE) {
+        to_be_destroyed(c);
+        return;
+    }
+    arrival_resume(&c->pump.arrival, c->pump.core->now);
+    queue_put(c->pump.core, &c->pump.work, pump_lane(&c->pump));
 }
 
 void
 conn_drain(struct conn *c)
 {
-    if (c->closing != CLOSE_NONE || work_is_queued(&c->pump.work)) {
+    if (c->closing != CLOSE_NONE || work_is_queued(&c->pump.work) || c->is_parked) {
         return;
     }
     if (c->edge.is_blocked) {
@@ -131,6 +153,7 @@ void
 conn_join(struct conn *c, struct worker *w)
 {
     c->worker = w;
+    c->message.kind = MESSAGE_BACK;
     pump_join(&c->pump, &w->core);
     bool is_polled = conn_watch(c);
     conn_link(c);

@@ -88,6 +88,7 @@ struct conn {
     struct conn_tls *tls;      /* NULL: plain */
     struct conn_edge edge;
     bool is_tcp : 1;
+    bool is_parked : 1;  /* its request waits for another thread, which has `message` */
     bool is_at_rest : 1; /* as conn_is_at_rest would say; it may be queued to be read */
     uint8_t
         leaving; /* enum close_reason: nothing more is read; closes when its output is sent */
@@ -99,8 +100,9 @@ struct conn {
     struct migrate_rate rate;
     struct migrate_state *move; /* NULL for most */
     union {
-        struct worker_message message; /* by which it goes to another worker */
-        struct conn *next_closed;      /* it goes nowhere */
+        struct worker_message
+            message;              /* by which it goes to another worker, or goes on */
+        struct conn *next_closed; /* it goes nowhere */
     };
     struct conn *next, *prev; /* the worker's list */
     char addr[];              /* of the entry */
@@ -120,10 +122,12 @@ conn_set_state(struct conn *c, enum registry_state state)
     atomic_store_explicit(&c->entry.state, state, memory_order_relaxed);
 }
 
-/* Leaves every queue; destroyed at the end of the worker's pass. */
+/* Leaves every queue; destroyed at the end of the worker's pass, or when its message is back. */
 void conn_close(struct conn *c, enum close_reason reason);
 /* The client of a connection that waits for a token is gone. */
 must_check bool conn_is_reset(const struct conn *c);
+/* What it was parked for is done: its message is back. */
+void conn_resume(struct conn *c);
 /* Worker is draining: serve what has arrived, then close. */
 void conn_drain(struct conn *c);
 

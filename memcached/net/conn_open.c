@@ -72,7 +72,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->pump.session.may_control = handoff->may_control;
     c->pump.session.is_local = handoff->is_local;
     c->rate.since = w->core.now;
-    c->message.kind = MESSAGE_MOVED;
+    c->message.kind = MESSAGE_BACK;
     c->is_tcp = is_tcp;
     c->entry.addr = memcpy(c->addr, addr, addr_bytes);
     bool is_known = (from->tls == TLS_OFF || conn_tls_begin(c, from->tls)) &&

@@ -21,7 +21,7 @@ enum step {
     STEP_ON,     /* go on */
     STEP_WAIT,   /* for an event */
     STEP_DEFER,  /* queue for a deferred turn */
-    STEP_QUEUED, /* waits for a token, queued already */
+    STEP_QUEUED, /* waits for a token, queued already, or for another thread */
     STEP_CLOSED,
 };
 
@@ -245,6 +245,9 @@ step_run(struct conn *c, struct turn *turn)
         /* It has had as many as -R says. */
         ctr_add(&c->worker->ctr.conn_yields, c->pump.requests == 0 && !turn->is_short);
         return STEP_DEFER;
+    case PUMP_PARKED:
+        c->is_parked = true;
+        return STEP_QUEUED;
     case PUMP_WAIT:
         return STEP_QUEUED;
     case PUMP_WATCH:
@@ -379,6 +382,7 @@ take_steps(struct conn *c, struct turn *turn)
         turn_shorten(turn); /* it leaves between two */
     }
     k->env.client_fd = c->source.fd;
+    k->env.back.message = &c->message.message;
     pump_begin_turn(p, turn);
     unsigned allowed = p->requests;
     conn_set_state(c, REGISTRY_PARSE);
@@ -445,7 +449,7 @@ describe_peer(const struct work *work, char *to, size_t size)
 const struct work_type conn_work = {
     .turn = take_turn, .ends_if_gone = ends_if_gone, .describe_peer = describe_peer};
 
-/* Its request waits for a token; replies to those before it go when there is room. */
+/* Its request waits for a token or another thread; replies to those before it go when there is room. */
 static __attribute__((noinline)) void
 on_ready_waiting(struct conn *c)
 {
@@ -483,7 +487,7 @@ on_ready_under_way(struct conn *c, unsigned ready)
         c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
-    if (waitq_is_waiting(&c->pump.work.ticket.wait)) {
+    if (waitq_is_waiting(&c->pump.work.ticket.wait) || c->is_parked) {
         on_ready_waiting(c);
         return;
     }

@@ -401,6 +401,7 @@ step_run(struct flow *f, struct turn *turn)
     case PUMP_CLOSE:
         close_datagram(f); /* it was hostile: it is answered, what follows it is not */
         return finish_request(f);
+    case PUMP_PARKED: /* no request that datagrams may make is */
     case PUMP_OVER:
     case PUMP_WATCH:
     case PUMP_QUIT:
@@ -416,6 +417,7 @@ step_datagram(struct flow *f, struct turn *turn)
 {
     struct worker *w = f->outbox->worker;
     w->core.env.client_fd = f->outbox->fd;
+    w->core.env.back.message = NULL;
     enum session_next next = session_peek(&f->pump.session, &w->core.env, &f->pump.in);
     switch (next) {
     case SESSION_READY:

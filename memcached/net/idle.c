@@ -21,8 +21,9 @@ static bool
 is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
 {
     uint32_t last = atomic_load_explicit(&c->entry.last_cmd, memory_order_relaxed);
-    return c->is_tcp && c->closing == CLOSE_NONE && !work_is_queued(&c->pump.work) &&
-           now > last && now - last > seconds;
+    bool waits_for_us = work_is_queued(&c->pump.work) || c->is_parked;
+    return c->is_tcp && c->closing == CLOSE_NONE && !waits_for_us && now > last &&
+           now - last > seconds;
 }
 
 /* A client that takes its reply is not idle, however slowly it reads. The socket tells of room only when

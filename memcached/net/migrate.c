@@ -146,6 +146,7 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
     conn_leave(c);
     /* Before others see what has moved, which may be at once. */
     atomic_store_explicit(&w->shared->last_move, reason, memory_order_relaxed);
+    c->message.kind = MESSAGE_MOVED;
     mbox_push(&to->mbox, &c->message.message);
     return true;
 }

@@ -9,6 +9,7 @@
 #include "base/await.h"
 #include "net/worker.h"
 #include "net/worker_thread.h"
+#include "serve/auth.h"
 
 #define WORKER_ALIGN 64
 #define DRAIN_SECONDS 4 /* for clients to take their replies at the end */
@@ -102,6 +103,7 @@ worker_pool_stop(struct net_shared *shared)
     for (unsigned i = 0; i < c->started; i++) {
         PTHREAD_OK(pthread_join(shared->workers[i].thread, NULL));
     }
+    auth_stop(shared->serve->auth); /* it has messages of theirs */
     for (unsigned i = 0; i < c->started; i++) {
         worker_fini(&shared->workers[i]);
     }

@@ -68,13 +68,18 @@ start_draining(struct worker *w)
 static void
 take_message(struct worker *w, struct worker_message *message)
 {
-    if (message->kind == MESSAGE_MOVED) {
+    switch (message->kind) {
+    case MESSAGE_NEW:
+        conn_create(w, OWNER_OF(message, struct handoff, message));
+        free(OWNER_OF(message, struct handoff, message));
+        break;
+    case MESSAGE_MOVED:
         migrate_take(w, OWNER_OF(message, struct conn, message));
-        return;
+        break;
+    case MESSAGE_BACK:
+        conn_resume(OWNER_OF(message, struct conn, message));
+        break;
     }
-    struct handoff *handoff = OWNER_OF(message, struct handoff, message);
-    conn_create(w, handoff);
-    free(handoff);
 }
 
 /* In this order: the wake-up, so that nothing set from here on is missed; the orders; the
@@ -239,6 +244,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
                       .conf = shared->serve,
                       .hooks = shared->hooks,
                       .ctr = &w->ctr,
+                      .back = {.to = &w->mbox},
                       .watch = shared->watch,
                       .prefixes = shared->prefixes};
     bool has_all = core_init(&w->core, &shared->core, clock_now, &env,
@@ -257,7 +263,8 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     return false;
 }
 
-/* Connections that were handed over too late to be served. */
+/* Connections that were handed over too late to be served, or closed while another thread worked for
+ * them. */
 static void
 drop_messages(struct worker *w)
 {
@@ -265,11 +272,17 @@ drop_messages(struct worker *w)
     while (link != NULL) {
         struct worker_message *message = OWNER_OF(link, struct worker_message, message);
         link = link->next;
-        if (message->kind == MESSAGE_MOVED) {
-            conn_drop(OWNER_OF(message, struct conn, message), w);
-        } else {
+        switch (message->kind) {
+        case MESSAGE_NEW:
             close(OWNER_OF(message, struct handoff, message)->fd);
             free(OWNER_OF(message, struct handoff, message));
+            break;
+        case MESSAGE_MOVED:
+            conn_drop(OWNER_OF(message, struct conn, message), w);
+            break;
+        case MESSAGE_BACK:
+            conn_destroy(OWNER_OF(message, struct conn, message));
+            break;
         }
     }
 }

@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/num.h"
 #include "serve/auth_sasl.h"
+#include "serve/login.h"
 
 #define FIELD_BYTES (AUTH_FIELD_MAX + 1)
 #define TOKEN_LINE_MAX 255                  /* of a -Y file */
@@ -46,8 +47,9 @@ struct auth {
     enum auth_kind kind;
     char *path; /* NULL: KIND_LIBRARY */
     char *mechanisms;
-    pthread_mutex_t lock; /* guards entries, which auth_reload swaps, and the library */
+    pthread_mutex_t lock; /* guards entries, which auth_reload swaps */
     struct entries entries;
+    struct logins logins; /* KIND_LIBRARY: its thread */
 };
 
 /* A token that a text client has announced and that is still arriving. */
@@ -61,8 +63,9 @@ struct token {
 
 struct auth_session {
     struct auth *owner;
-    bool expects_plain; /* PLAIN has been named, its data is still to come */
-    void *sasl;         /* the library's state */
+    bool expects_plain;  /* PLAIN has been named, its data is still to come */
+    bool is_asked;       /* the library is, by `login` */
+    struct login *login; /* KIND_LIBRARY, from the first AUTH on */
     struct token *token;
 };
 
@@ -276,6 +279,20 @@ auth_reload(struct auth *a, char *err, size_t err_len)
     return true;
 }
 
+bool
+auth_serve(struct auth *a)
+{
+    return a == NULL || a->kind != KIND_LIBRARY || logins_start(&a->logins);
+}
+
+void
+auth_stop(struct auth *a)
+{
+    if (a != NULL && a->kind == KIND_LIBRARY) {
+        logins_stop(&a->logins);
+    }
+}
+
 void
 auth_close(struct auth **a)
 {
@@ -325,18 +342,6 @@ session_of(struct auth *a, struct auth_session **s)
     return *s;
 }
 
-/* Back to a client that has not authenticated. */
-static void
-forget(struct auth_session *s)
-{
-    s->expects_plain = false;
-    if (s->sasl != NULL) {
-        PTHREAD_OK(pthread_mutex_lock(&s->owner->lock));
-        auth_sasl_end(&s->sasl);
-        PTHREAD_OK(pthread_mutex_unlock(&s->owner->lock));
-    }
-}
-
 void
 auth_end(struct auth_session **s)
 {
@@ -344,7 +349,8 @@ auth_end(struct auth_session **s)
     if (old == NULL) {
         return;
     }
-    forget(old);
+    must(!old->is_asked);
+    login_end(&old->owner->logins, &old->login);
     if (old->token != NULL) {
         explicit_bzero(old->token, sizeof *old->token);
     }
@@ -390,53 +396,74 @@ check_plain(struct auth *a, struct auth_session *s, struct slice data,
 }
 
 static enum auth_status
-settle(struct auth_session *s, enum auth_status status)
+ask(struct auth_session *s, enum login_step step, struct slice mechanism,
+    struct slice data, const struct mbox_back *back)
 {
-    if (status != AUTH_CONTINUE) {
-        forget(s);
+    must(back->message != NULL); /* no datagram authenticates */
+    bool is_new = s->login == NULL;
+    if (is_new && (s->login = calloc(1, sizeof *s->login)) == NULL) {
+        return AUTH_NO_MEMORY;
     }
-    return status;
+    s->is_asked = login_ask(&s->owner->logins, s->login, step, mechanism, data, back);
+    return s->is_asked ? AUTH_ASKED : AUTH_NO_MEMORY;
 }
 
 enum auth_status
 auth_start(struct auth *a, struct auth_session **session, struct slice mechanism,
-           struct slice data, struct slice *challenge)
+           struct slice data, const struct mbox_back *back, struct slice *challenge)
 {
     struct auth_session *s = session_of(a, session);
-    enum auth_status status = AUTH_FAILED;
     *challenge = (struct slice){.p = "", .len = 0};
     if (s == NULL) {
         return AUTH_NO_MEMORY;
     }
-    forget(s);
+    s->expects_plain = false;
     if (a->kind == KIND_LIBRARY) {
-        PTHREAD_OK(pthread_mutex_lock(&a->lock));
-        status = auth_sasl_start(&s->sasl, mechanism, data, challenge);
-        PTHREAD_OK(pthread_mutex_unlock(&a->lock));
-    } else if (a->kind == KIND_PASSWORDS && req_word_is(mechanism, "PLAIN")) {
-        status = check_plain(a, s, data, challenge);
+        return ask(s, LOGIN_START, mechanism, data, back);
     }
-    return settle(s, status);
+    bool is_plain = a->kind == KIND_PASSWORDS && req_word_is(mechanism, "PLAIN");
+    return is_plain ? check_plain(a, s, data, challenge) : AUTH_FAILED;
 }
 
 enum auth_status
 auth_step(struct auth *a, struct auth_session **session, struct slice data,
-          struct slice *challenge)
+          const struct mbox_back *back, struct slice *challenge)
 {
     struct auth_session *s = session_of(a, session);
-    enum auth_status status = AUTH_FAILED;
     *challenge = (struct slice){.p = "", .len = 0};
     if (s == NULL) {
         return AUTH_NO_MEMORY;
     }
-    if (s->sasl != NULL) {
-        PTHREAD_OK(pthread_mutex_lock(&a->lock));
-        status = auth_sasl_step(s->sasl, data, challenge);
-        PTHREAD_OK(pthread_mutex_unlock(&a->lock));
-    } else if (s->expects_plain && data.len > 0) {
-        status = check_plain(a, s, data, challenge);
+    if (s->login != NULL) {
+        return ask(s, LOGIN_STEP, (struct slice){NULL, 0}, data, back);
     }
-    return settle(s, status);
+    bool expects = s->expects_plain && data.len > 0;
+    s->expects_plain = false;
+    return expects ? check_plain(a, s, data, challenge) : AUTH_FAILED;
+}
+
+bool
+auth_is_asked(const struct auth_session *s)
+{
+    return s != NULL && s->is_asked;
+}
+
+enum auth_status
+auth_answer(struct auth_session *s, struct slice *challenge)
+{
+    must(s->is_asked);
+    s->is_asked = false;
+    *challenge = s->login->challenge;
+    return s->login->status;
+}
+
+void
+auth_abandon(struct auth_session *s)
+{
+    if (auth_is_asked(s)) {
+        login_abandon(s->login);
+        s->is_asked = false;
+    }
 }
 
 /* ---- text ----------------------------------------------------------------------------- */

@@ -6,15 +6,15 @@
  *
  * struct auth is one for the process and NULL when none is required; any worker may call.
  * A struct auth_session belongs to one connection and its worker, is NULL until it is
- * needed, and is released by auth_end. Names and passwords are compared in a time that
- * depends on neither: against every entry, over the whole field, whether the name exists
- * or not.
+ * needed, and is released by auth_end. libsasl2 is asked in a thread of its own (serve/login.h).
+ * Names and passwords are compared in a time that depends on neither: against every entry, over
+ * the whole field, whether the name exists or not.
  */
 #pragma once
 
 #include <pthread.h>
 
-#include "base/must.h"
+#include "base/mbox.h"
 #include "proto/req.h"
 
 #define AUTH_MECHANISM_MAX 32 /* longest name of a mechanism that is looked at */
@@ -30,6 +30,7 @@ enum auth_status {
     AUTH_CONTINUE, /* *challenge goes to the client, whose answer goes to auth_step */
     AUTH_FAILED,   /* the connection is not authenticated; it may try again */
     AUTH_NO_MEMORY,
+    AUTH_ASKED, /* libsasl2 was: its answer, by auth_answer, is there when the message comes back */
 };
 
 /* ---- start-up thread ------------------------------------------------------------------ */
@@ -43,6 +44,10 @@ struct auth *auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_at
 /* Reads the file again while workers go on; when it is bad, false with a line in err, and
  * the old entries stay. True when there is no file. */
 must_check bool auth_reload(struct auth *a, char *err, size_t err_len);
+/* Before the workers serve; a may be NULL. False: no thread, with errno. */
+must_check bool auth_serve(struct auth *a);
+/* The workers have ended. What they have asked comes back. */
+void auth_stop(struct auth *a);
 void auth_close(struct auth **a);
 
 /* ---- workers: SASL -------------------------------------------------------------------- */
@@ -50,14 +55,23 @@ void auth_close(struct auth **a);
 /* Names separated by blanks; valid as long as a. */
 const char *auth_mechanisms(const struct auth *a);
 /* AUTH: drops what the connection had, authenticated or not, and begins anew. *challenge is
- * set with CONTINUE (it may be empty) and valid until the next call for this session. */
+ * set with CONTINUE (it may be empty) and valid until the next call for this session. With ASKED
+ * back->message is lent until it comes back. */
 must_check enum auth_status auth_start(struct auth *a, struct auth_session **s,
                                        struct slice mechanism, struct slice data,
+                                       const struct mbox_back *back,
                                        struct slice *challenge);
 /* STEP. FAILED when there is nothing to continue. */
 must_check enum auth_status auth_step(struct auth *a, struct auth_session **s,
-                                      struct slice data, struct slice *challenge);
-/* Closes; *s may be NULL and is NULL afterwards. */
+                                      struct slice data, const struct mbox_back *back,
+                                      struct slice *challenge);
+/* ASKED was returned, and auth_answer was not called since. s may be NULL. */
+must_check bool auth_is_asked(const struct auth_session *s);
+/* The message has come back. */
+must_check enum auth_status auth_answer(struct auth_session *s, struct slice *challenge);
+/* The answer is not needed any more; the message comes back all the same. s may be NULL. */
+void auth_abandon(struct auth_session *s);
+/* Closes, and nothing is lent; *s may be NULL and is NULL afterwards. */
 void auth_end(struct auth_session **s);
 
 /* ---- workers: text -------------------------------------------------------------------- */

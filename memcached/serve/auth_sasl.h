@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * libsasl2 behind four calls; a build without it has auth_nosasl.c instead. Private to
- * serve/auth.c, which calls one function at a time (its lock).
+ * libsasl2 behind a few calls; a build without it has auth_nosasl.c instead. Private to
+ * serve/auth.c and, for conversations, to the thread of serve/login.c: the library is entered by one
+ * thread at a time.
  */
 #pragma once
 

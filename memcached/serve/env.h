@@ -7,6 +7,7 @@
 
 #include "base/chain.h"
 #include "base/ctr.h"
+#include "base/mbox.h"
 #include "proto/req.h"
 #include "proto/rules.h"
 #include "serve/sink.h"
@@ -49,6 +50,14 @@ struct serve_place {
     uint32_t ticket; /* of a walk */
 };
 
+/* What another thread does for a request; embedded in what that needs. It is the session's again
+ * when back.message has come back. */
+struct parked {
+    struct mbox_back back;
+    void (*discard)(
+        struct parked *p); /* frees it, when no client is left to be answered */
+};
+
 /* A "qos ..." on its way to its hook. */
 struct serve_qos {
     const struct slice *words; /* behind "qos" */
@@ -58,6 +67,10 @@ struct serve_qos {
     bool is_local;    /* from a UNIX socket or loopback: may have files written */
     uint8_t declared; /* of the session that asks; the hook may change it */
     struct serve_place *place; /* as for stats */
+    struct mbox_back back;     /* for `parked` */
+    struct parked *
+        parked; /* set by the hook, which says NONE; given to it when it is back, and then the
+                                * hook's: it sets NULL */
     struct sink *sink;
 };
 
@@ -101,9 +114,11 @@ struct env {
     const struct serve_conf *conf;
     const struct serve_hooks *hooks;
     struct serve_ctr *ctr;
-    struct chain_env chain;    /* release gives item references back to the store */
-    int client_fd;             /* whose request runs: what the live log calls it */
-    uint8_t owner;             /* of what it stores: the share of memory that it uses */
+    struct chain_env chain; /* release gives item references back to the store */
+    int client_fd;          /* whose request runs: what the live log calls it */
+    struct mbox_back
+        back;      /* ... and how it goes on when another thread has worked for it */
+    uint8_t owner; /* of what it stores: the share of memory that it uses */
     struct watch *watch;       /* NULL: there is no live log */
     struct watch_ring *log;    /* of this thread, NULL: no watcher; serve/key_event.h */
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */

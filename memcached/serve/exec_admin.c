@@ -38,9 +38,15 @@ call_hook(struct session *s, const struct env *env, unsigned count, struct sink 
                           .is_local = s->is_local,
                           .declared = s->declared,
                           .place = &s->place,
+                          .back = env->back,
+                          .parked = s->is_parked ? s->parked : NULL,
                           .sink = sink};
     enum reply reply = hooks->qos(hooks->ctx, &q);
     s->declared = q.declared;
+    if (q.parked != NULL) {
+        s->parked = q.parked;
+    }
+    s->is_parked = q.parked != NULL;
     return reply;
 }
 
@@ -62,7 +68,7 @@ exec_hooked(struct session *s, const struct env *env, struct chain *out)
         return is_binary ? exec_reply(s, env, out, REPLY_END) : RAN_DONE;
     }
     if (reply == REPLY_NONE) {
-        return RAN_AGAIN;
+        return s->is_parked ? RAN_PARKED : RAN_AGAIN;
     }
     bool is_unknown_group = is_binary && reply == REPLY_ERROR;
     return exec_reply(s, env, out, is_unknown_group ? REPLY_NOT_FOUND : reply);

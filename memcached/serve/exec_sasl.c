@@ -28,8 +28,23 @@ answer(struct session *s, const struct env *env, struct chain *out,
         return exec_reply(s, env, out, REPLY_AUTH_FAILURE);
     case AUTH_NO_MEMORY:
         return exec_reply(s, env, out, REPLY_NO_MEMORY);
+    case AUTH_ASKED:
+        return RAN_PARKED;
     }
     unreachable();
+}
+
+static enum auth_status
+ask(struct session *s, const struct env *env, struct slice *challenge)
+{
+    const struct req *req = s->req;
+    if (auth_is_asked(s->auth)) {
+        return auth_answer(s->auth, challenge);
+    }
+    return req->verb == VERB_SASL_AUTH
+               ? auth_start(env->conf->auth, &s->auth, req->key, req->value, &env->back,
+                            challenge)
+               : auth_step(env->conf->auth, &s->auth, req->value, &env->back, challenge);
 }
 
 enum session_ran
@@ -48,9 +63,6 @@ exec_sasl(struct session *s, const struct env *env, struct chain *out)
     /* Whatever the result: a client that begins anew is not authenticated until it has
      * succeeded. */
     s->is_authenticated = false;
-    enum auth_status status =
-        req->verb == VERB_SASL_AUTH
-            ? auth_start(auth, &s->auth, req->key, req->value, &challenge)
-            : auth_step(auth, &s->auth, req->value, &challenge);
+    enum auth_status status = ask(s, env, &challenge);
     return answer(s, env, out, status, challenge);
 }

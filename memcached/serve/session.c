@@ -63,7 +63,16 @@ session_fini(struct session *s, const struct env *env)
     exec_dump_end(s, env);
     exec_debug_end(s, env);
     auth_end(&s->auth);
+    if (s->is_parked) {
+        s->parked->discard(s->parked);
+    }
     give_req(s, env);
+}
+
+void
+session_leave_parked(struct session *s)
+{
+    auth_abandon(s->auth);
 }
 
 void
@@ -93,8 +102,8 @@ session_progress(const struct session *s, const struct buf *in)
 bool
 session_rewind(struct session *s)
 {
-    bool is_begun =
-        s->is_open || s->is_body || s->item != NULL || (s->is_pending && s->place.at > 0);
+    bool is_begun = s->is_open || s->is_body || s->item != NULL ||
+                    (s->is_pending && (s->is_parked || s->place.at > 0));
     bool is_refused = s->skips_line || s->swallow > 0 || s->closes;
     if (is_begun || is_refused || (s->is_pending && s->error != REPLY_NONE)) {
         return false;
@@ -521,7 +530,7 @@ run_admin(struct session *s, const struct env *env, struct buf *in, struct chain
     enum session_ran ran = s->req->family == FAMILY_SASL
                                ? exec_sasl(s, env, out)
                                : exec_admin(s, env, out, limits);
-    if (ran == RAN_AGAIN) {
+    if (ran == RAN_AGAIN || ran == RAN_PARKED) {
         return ran;
     }
     s->is_long = false;

@@ -24,21 +24,25 @@ struct session {
     struct item *item; /* a store's body being filled, or a value that is to be sent */
     uint32_t filled;   /* bytes of the body that have arrived, text: CR LF included */
     uint32_t watches;  /* after RAN_WATCH: what the client wants to hear of */
-    struct serve_place place; /* of what is made in pieces */
-    uint8_t protocol;         /* enum protocol: which one the client speaks */
-    uint8_t error;            /* enum reply: the pending request is a bad line with it */
-    bool closes;              /* ... and ends the connection */
-    bool is_pending;          /* a request has been parsed and is not finished */
-    bool is_body;             /* ... and is a store whose body is being filled */
-    bool is_open;             /* a retrieval line goes on behind what was parsed of it */
-    bool skips_line;          /* bytes up to the next LF are to be dropped */
-    uint8_t binding; /* enum serve_binding of the listener; the caller may set it once */
+    union {
+        struct serve_place place; /* of what is made in pieces */
+        struct parked *parked;    /* is_parked */
+    };
+    uint8_t protocol; /* enum protocol: which one the client speaks */
+    uint8_t error;    /* enum reply: the pending request is a bad line with it */
+    bool closes;      /* ... and ends the connection */
+    bool is_pending;  /* a request has been parsed and is not finished */
+    bool is_body;     /* ... and is a store whose body is being filled */
+    bool is_open;     /* a retrieval line goes on behind what was parsed of it */
+    bool skips_line;  /* bytes up to the next LF are to be dropped */
+    uint8_t binding;  /* enum serve_binding of the listener; the caller may set it once */
     bool is_authenticated;     /* asked when env->conf->auth is set */
     bool is_datagram;          /* cannot be watched from; set by net/ */
     bool may_control;          /* change how others are served; set by net/ */
     bool is_local;             /* a UNIX socket or loopback; set by net/ */
     bool is_long;              /* RAN_LONG has been said of the pending request, */
     bool is_behind;            /* and replies waited before it */
+    bool is_parked;            /* a hook has `parked` it */
     bool follows;              /* a request of the same input has been answered */
     uint8_t declared;          /* class of all its requests, as the listener or the client
                             * said: 1 + number, known to net/; 0: none */
@@ -57,9 +61,10 @@ enum session_next {
 };
 
 enum session_ran {
-    RAN_DONE,      /* the request is finished */
-    RAN_AGAIN,     /* a limit was reached; run again */
-    RAN_LATE,      /* turned out to be large; run again, as bulk */
+    RAN_DONE,  /* the request is finished */
+    RAN_AGAIN, /* a limit was reached; run again */
+    RAN_LATE,  /* turned out to be large; run again, as bulk */
+    RAN_PARKED, /* another thread works for it: run again when env->back.message has come back */
     RAN_LONG,      /* may take long; nothing is done yet: run again, alone in its turn */
     RAN_BODY,      /* the body is incomplete */
     RAN_QUIT,      /* the client asked to be closed */
@@ -87,6 +92,8 @@ struct session_facts {
 void session_init(struct session *s);
 /* Releases what a half-done request holds. */
 void session_fini(struct session *s, const struct env *env);
+/* Its client is gone while it is parked. The message comes back all the same. */
+void session_leave_parked(struct session *s);
 /* It waits for its client. Between two requests it needs no memory for one. */
 void session_rest(struct session *s, const struct env *env);
 

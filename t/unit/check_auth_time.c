@@ -61,7 +61,7 @@ check_plain(struct auth *a, const char *user, const char *password)
     memcpy(data + 1, user, user_len);
     memcpy(data + 2 + user_len, password, strlen(password));
     enum auth_status status = auth_start(a, &session, (struct slice){"PLAIN", 5},
-                                         (struct slice){data, len}, &challenge);
+                                         (struct slice){data, len}, NULL, &challenge);
     auth_end(&session);
     return status == AUTH_DONE;
 }

@@ -176,6 +176,33 @@ TEST(long_ones_wait_in_the_queue)
 }
 
 /* Found to be large, a get goes on in the queue of bulk work; declared ones do not. */
+/* Is answered by another thread. */
+static enum reply
+answer_when_back(void *ctx, struct serve_qos *q)
+{
+    q->parked = q->parked == NULL ? ctx : NULL;
+    return q->parked != NULL ? REPLY_NONE : REPLY_OK;
+}
+
+TEST(a_parked_one_waits_alone)
+{
+    struct parked parked = {.discard = NULL};
+    sim.hooks = (struct serve_hooks){.qos = answer_when_back, .ctx = &parked};
+    client_says(&c, "mn\r\nqos save\r\nmn\r\n");
+    client_ready(&c);
+    sim_settle(&sim);
+    ck_assert_int_eq(c.end, PUMP_PARKED);
+    expect(!work_is_queued(&c.pump.work) && c.pump.work.ticket.is_admitted);
+    expect(sent_is(&c, "MN\r\n"));
+    client_says(&other, "mn\r\n");
+    client_ready(&other);
+    expect(sent_is(&other, "MN\r\n"));
+    queue_put(&sim.core, &c.pump.work, pump_lane(&c.pump));
+    sim_settle(&sim);
+    ck_assert_int_eq(c.end, END_INPUT);
+    expect(sent_is(&c, "MN\r\nOK\r\nMN\r\n"));
+}
+
 TEST_LOOP(large_values_are_late, 2)
 {
     static char value[20001];

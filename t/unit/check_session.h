@@ -233,6 +233,8 @@ client_run(struct client *c)
         case RAN_CLOSE:
             c->is_closed = true;
             return;
+        case RAN_PARKED:
+            ck_abort_msg("no other thread works for it");
         case RAN_NO_MEMORY:
             ck_abort_msg("no memory");
         }
