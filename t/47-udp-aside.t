@@ -80,6 +80,18 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     $server->stop;
 }
 
+# The end: what has arrived is answered, aside, behind that, and in the socket.
+{
+    begin('--qps-limit=bulk=1,burst=1');
+    my @sources = map { $server->udp } 1 .. 150;
+    udp_request($_, $many, 7) for @sources;
+    udp_request($sources[0], "get a\r\n", 8);
+    soon { qos('udp_aside') >= 128 } '128 wait aside';
+    $server->stop;
+    is_deeply([grep { hear($_) ne "7 END\r\n" } @sources], [], 'a server that ends answers each');
+    is(hear($sources[0]), "8 END\r\n", '... in order');
+}
+
 # What they wait for then was wanted: it is not what --slo looks at. The last ones wait for two seconds,
 # far longer than any has to wait for a CPU.
 {

@@ -17,6 +17,7 @@
 
 #define BATCH 16             /* datagrams read at once, and at most in an inline turn */
 #define READS_MAX 8          /* such batches that any turn takes */
+#define DRAIN_READS_MAX 64   /* such batches that are still taken at the end */
 #define DATAGRAM_BYTES 65536 /* longer ones do not exist */
 #define ASIDE_MAX 128        /* sources that wait; more of them hold up the socket */
 
@@ -36,6 +37,7 @@ struct udp {
     struct poll_source source; /* edge-triggered */
     enum req_class declared;   /* of all that it receives, or CLASS_NONE */
     bool is_readable;          /* an edge was seen that no short batch has used up */
+    unsigned drain_reads;      /* done since the worker began to drain */
     struct registry_entry entry;
     char addr[REGISTRY_ADDR_MAX];
     struct flow *front; /* takes what is received; its task is the socket's */
@@ -244,6 +246,10 @@ step_batch(struct udp *u, struct turn *turn)
         return FLOW_WAIT;
     }
     struct core *k = &u->worker->core;
+    if (k->is_draining && u->drain_reads++ == DRAIN_READS_MAX) {
+        u->is_readable = false; /* what has arrived before the end is served, not what follows */
+        return FLOW_WAIT;
+    }
     if (turn->reads == READS_MAX ||
         (turn->reads > 0 && (turn->is_inline || queue_is_turn_over(k, turn)))) {
         return FLOW_DEFER;
@@ -467,6 +473,28 @@ udp_start(struct worker *w)
         }
     }
     return true;
+}
+
+void
+udp_drain(struct worker *w)
+{
+    for (struct udp *u = w->udp; u != NULL; u = u->next) {
+        u->is_readable = true; /* look once more for requests that have arrived */
+        if (!work_is_queued(&u->front->pump.work) && !u->outbox.is_blocked) {
+            queue_put(&w->core, &u->front->pump.work, CLASS_SMALL);
+        }
+    }
+}
+
+bool
+udp_is_drained(const struct worker *w)
+{
+    const struct udp *u = w->udp;
+    while (u != NULL && u->aside == NULL && !u->outbox.is_blocked &&
+           !work_is_queued(&u->front->pump.work)) {
+        u = u->next;
+    }
+    return u == NULL;
 }
 
 void

@@ -19,5 +19,8 @@ struct worker;
 
 /* Starts to serve the worker's sockets. False: no memory. */
 must_check bool udp_start(struct worker *w);
+/* The worker is draining: what has arrived is served. */
+void udp_drain(struct worker *w);
+must_check bool udp_is_drained(const struct worker *w);
 /* Serves no more; what has been answered goes out as far as the sockets take it. */
 void udp_stop(struct worker *w);

@@ -59,7 +59,7 @@ start_draining(struct worker *w)
 {
     core_drain(&w->core);
     stop_accepting(w);
-    udp_stop(w);
+    udp_drain(w);
     for (struct conn *c = w->conns.first; c != NULL; c = c->next) {
         conn_drain(c);
     }
@@ -143,7 +143,7 @@ run_loop(struct worker *w)
         destroy_closed(w);
         core_end_pass(&w->core);
         w->is_done |= w->core.is_draining && w->conns.first == NULL &&
-                      atomic_load(&w->migrate.arriving) == 0;
+                      udp_is_drained(w) && atomic_load(&w->migrate.arriving) == 0;
     }
 }
 
