@@ -223,13 +223,13 @@ EXPERIMENTS = {
         "half of it; a slice of 100 us takes p99 at 10 % from 343 to 143 us (Linux 7.3), and is no better from 40 % on. With "
         "borrowed virtual time p95 is as alone to half of the peak, as in the paper. At 70 % it is 6.5 times that in CFS "
         "(patches/linux-6.1-bvt; the same kernel without a warp: 6 to 23 times from 30 to 50 %), and as alone with "
-        "sched_ext (without a warp 18 times at 20 %).")),
+        "sched_ext (without a warp 19 times at 20 %).")),
     "grid": Experiment("memcached and a service of 1 ms (Reconciling, figures 6 and 9)", grid,
                        judge_grid, found=(
         "Reproduced for memcached, not for the number of cells. To half of its peak, whatever the load of the service, "
         "memcached's p95 with borrowed virtual time is 80 to 340 us, about as alone, but for two cells of the patched CFS (1.1 and 8.2 ms "
         "at half of its peak); by default it is up to 2.6 ms on CFS and 1.6 ms on 7.3, and on the kernels of BVT without a warp "
-        "up to 3.3 and 2.6 ms. BVT keeps 7 and 6 cells, without a warp 5 and 3. They end where the service of 1 ms is late "
+        "up to 3.3 and 2.4 ms. BVT keeps 7 and 6 cells, without a warp 5 and 4. They end where the service of 1 ms is late "
         "(80 % in all); by default memcached is late from 30 % of its peak on (CFS), or from 50 % on. SCHED_FIFO with quotas for their mean "
         "loads makes the service late at 10 % of its own load, beside memcached at 30 %. With nice -20 for memcached and -10 "
         "for the service memcached's p95 is as alone to 70 % of both peaks on CFS; the 8 cells end where the service is late; on 6.12 "
