@@ -53,10 +53,10 @@ static const struct opt rows[] = {
      .min = 0, .max = MOST_SECONDS, .arg = "SECONDS", .preset = "1",
      .error = "an interval is a number of seconds, 0 to 3600",
      .help = "time that rates are taken over; 0: since the start of the server"},
-    {.letter = 'm', .name = "memory", .kind = OPT_INT, OF(layout.memory_mb), .section = LAYOUT,
+    {.letter = 'm', .name = "memory", .kind = OPT_MEGS, OF(layout.memory_mb), .section = LAYOUT,
      .min = 1, .max = MOST_MEGABYTES, .arg = "MB", .preset_help = "64 each",
      .error = "memory is a number of megabytes from 1",
-     .help = "megabytes of items of all processes"},
+     .help = "megabytes of items of all processes; 1g is 1024"},
     {.name = "share", .kind = OPT_TEXT, OF(layout.share), .section = LAYOUT, .arg = "N,N...",
      .preset = "1", .help = "memory and keys of the processes, in turn: 2,1 is twice as much "
                             "for each other one"},

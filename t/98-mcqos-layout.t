@@ -57,6 +57,8 @@ is(planned('2s2c2t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=core', '-m', 
     '11211:0-1/2@0=100*1 11212:2-3/2@0=100*1 11213:4-5/2@1=100*1 11214:6-7/2@1=100*1', 'one for each core');
 is(planned('2s2c1t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=socket', '--share=3,1', '-m', 400),
     '11211:0,2/2@0=300*3 11212:4,6/2@1=100*1', 'one for each socket, of different size');
+is(planned('2s2c1t', '--machine=pack:2 numa:1 core:2 pu:2', '--per=socket', '-m', '1g'),
+    '11211:0,2/2@0=512*1 11212:4,6/2@1=512*1', 'memory with a suffix');
 # So many workers leave few of the default's connections to clients, or none.
 like(mcqos('layout', '1s60c2t', '--per=socket', '--machine=pack:1 core:60 pu:2')->{out}, qr/ -t 120 .* -c 1624( |$)/m, 'many workers: more connections');
 unlike(mcqos('layout', '1s50c2t', '--per=socket', '--machine=pack:1 core:60 pu:2')->{out}, qr/ -c /, '... not so many: as by default');

@@ -247,7 +247,8 @@ step_batch(struct udp *u, struct turn *turn)
     }
     struct core *k = &u->worker->core;
     if (k->is_draining && u->drain_reads++ == DRAIN_READS_MAX) {
-        u->is_readable = false; /* what has arrived before the end is served, not what follows */
+        u->is_readable =
+            false; /* what has arrived before the end is served, not what follows */
         return FLOW_WAIT;
     }
     if (turn->reads == READS_MAX ||
