@@ -3,6 +3,8 @@
  */
 #include "loadgen/drive/receiver.h"
 
+#include <limits.h>
+
 /* n replies like this one, in the window of what is completed. */
 static void
 count_done(struct counters *k, const struct reply_done *done, unsigned n)
@@ -140,23 +142,30 @@ take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes 
 {
     struct reply_done two[2], *done = &two[0], *last = &two[1];
     enum receiver_end end = RECEIVER_GOES_ON;
+    const unsigned most = is_each_kept(r, c) ? 1 : UINT_MAX;
     unsigned n = 0; /* good ones like the last that are not counted yet */
     size_t taken = 0;
     do { /* once also with nothing: a datagram without a reply ends its request */
-        lconn_parse(c, r->d->w, in->p + taken, in->len - taken, done);
-        if (done->outcome == REPLY_MORE) {
-            break;
+        size_t from = taken;
+        unsigned more = lconn_take_hits(c, r->d->w, in->p, in->len, &taken, most, done);
+        bool is_one = most == 1 || more == 0;
+        if (more == 0) {
+            lconn_parse(c, r->d->w, in->p + taken, in->len - taken, done);
+            if (done->outcome == REPLY_MORE) {
+                break;
+            }
+            if (done->outcome == REPLY_BROKEN) {
+                end = RECEIVER_DESYNC;
+                break;
+            }
+            taken += done->taken;
+            more = likely(done->outcome == REPLY_GOOD) ? 1 : 0;
         }
-        if (done->outcome == REPLY_BROKEN) {
-            end = RECEIVER_DESYNC;
-            break;
+        if (unlikely(is_one)) {
+            take_answer(r, c, done, in->p + from, in->len - from, now);
+            end = unlikely(done->is_last) ? RECEIVER_CLOSED : end;
         }
-        take_answer(r, c, done, in->p + taken, in->len - taken, now);
-        if (unlikely(done->is_last)) {
-            end = RECEIVER_CLOSED;
-        }
-        taken += done->taken;
-        if (likely(done->outcome == REPLY_GOOD)) {
+        if (likely(more > 0)) {
             if (n > 0 && !counts_alike(done, last)) {
                 count_good(r, c, last, n, now);
                 n = 0;
@@ -164,10 +173,7 @@ take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes 
             struct reply_done *free_one = last;
             last = done;
             done = free_one;
-            n++;
-            if (taken < in->len && !is_each_kept(r, c)) {
-                n += lconn_parse_alike(c, r->d->w, in->p, in->len, &taken, last);
-            }
+            n += more;
         }
     } while (taken < in->len && end == RECEIVER_GOES_ON);
     count_good(r, c, last, n, now);

@@ -107,6 +107,7 @@ struct codec {
     bool takes_any_byte; /* in keys; others end a key at a blank */
     bool has_stats;      /* its server answers memcached's `stats` in the text protocol */
     bool has_leases;     /* of keys that are missed */
+    bool has_hits;       /* values are what client_parse_hit takes */
     bool has_lone_secret; /* a password may have no user name */
 
     /* A get: put_get, put_key for each key, put_get_end; the first and the last may be NULL.
@@ -122,9 +123,6 @@ struct codec {
     size_t (*put_order)(char *dst, const struct codec_order *order);
     size_t (*put_auth)(char *dst, const char *user, const char *password);
 
-    /* A whole value in the reply to a get, as client_parse_hit; NULL: has none. */
-    size_t (*hit)(const char *buf, size_t len, struct client_hit_line *last,
-                  struct client_reply *reply);
     /* One step of codec_parse: adds to *taken; CODEC_ON when another step is needed. */
     enum client_kind (*step)(struct codec_parser *p, const struct codec_expect *expect,
                              const char *buf, size_t len, size_t *taken,

@@ -90,6 +90,7 @@ const struct codec codec_ascii = {
     .lists_keys = true,
     .has_datagrams = true,
     .has_stats = true,
+    .has_hits = true,
     .put_get = put_get,
     .put_key = put_key,
     .put_get_end = put_get_end,
@@ -97,6 +98,5 @@ const struct codec codec_ascii = {
     .put_store_end = codec_put_text_end,
     .put_order = put_order,
     .put_auth = codec_put_text_auth,
-    .hit = client_parse_hit,
     .step = step,
 };

@@ -23,6 +23,8 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         .request_max = request_len_max(w) + DGRAM_HEADER,
         .is_framed = conf->target->transport == TRANSPORT_UDP,
     };
+    c->takes_hits = conf->codec->has_hits && !c->is_framed &&
+                    (c->style.get != NULL || w->stem_len == 0);
     c->out_cap = c->request_max + OUT_SLACK;
     c->ops = alloc_zeroed(c->capacity, sizeof *c->ops);
     c->keys = alloc_zeroed((size_t)c->capacity * c->keys_max, sizeof *c->keys);
@@ -126,7 +128,7 @@ push(struct lconn *c, const struct workload *w, const struct request *r)
     if (c->is_framed) {
         p += dgram_put_header(&c->dgram, p, c->next_id++);
     }
-    p = request_put(r, w, &c->style, c->put, p);
+    p = request_put(r, w, &c->style, c->put, &op->digits, p);
     c->out_len = (size_t)(p - c->out);
     c->put += (size_t)(p - begin);
 }
@@ -191,10 +193,16 @@ lconn_oldest(const struct lconn *c)
     return c->count > 0 ? &c->ops[c->head] : NULL;
 }
 
-/* The n oldest are over, but for what they hold. */
+/* The n oldest are over. */
 static inline void
 drop(struct lconn *c, unsigned n)
 {
+    for (unsigned i = 0; unlikely(c->trace_buffer != NULL) && i < n; i++) {
+        unsigned at = slot(c, i);
+        if (c->ops[at].keys > 0) {
+            trace_buffer_release(c->trace_buffer, keys_at(c, at)[0]);
+        }
+    }
     c->head = slot(c, n);
     c->count -= n;
     if (unlikely(c->fresh > c->count)) {
@@ -204,15 +212,6 @@ drop(struct lconn *c, unsigned n)
     reply_forget(&c->reply);
 }
 
-static void
-drop_oldest(struct lconn *c)
-{
-    if (unlikely(c->trace_buffer != NULL) && c->ops[c->head].keys > 0) {
-        trace_buffer_release(c->trace_buffer, keys_at(c, c->head)[0]);
-    }
-    drop(c, 1);
-}
-
 bool
 lconn_take_op(struct lconn *c, struct request_op *op)
 {
@@ -220,7 +219,7 @@ lconn_take_op(struct lconn *c, struct request_op *op)
         return false;
     }
     *op = c->ops[c->head];
-    drop_oldest(c);
+    drop(c, 1);
     return true;
 }
 
@@ -354,7 +353,7 @@ lconn_retransmit(struct lconn *c, const struct workload *w, const struct lconn_t
         bring_forward(c, i);
         uint64_t key = keys_at(c, c->head)[0];
         struct request_op old = c->ops[c->head];
-        drop_oldest(c);
+        drop(c, 1);
         uint16_t next_id = c->next_id, ids_free = c->ids_free;
         c->next_id = old.id;
         c->ids_free = 1;
@@ -401,7 +400,7 @@ parse_bytes(struct lconn *c, const struct workload *w, const char *buf, size_t l
         if (done->outcome == REPLY_MORE || done->outcome == REPLY_BROKEN) {
             break;
         }
-        drop_oldest(c);
+        drop(c, 1);
     } while (unlikely(done->op.verb == CODEC_AUTH) && done->outcome == REPLY_GOOD);
     done->taken = taken;
 }
@@ -427,29 +426,45 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
     done->taken = len;
 }
 
-unsigned
-lconn_parse_alike(struct lconn *c, const struct workload *w, const char *buf, size_t len,
-                  size_t *taken, const struct reply_done *last)
+/* Their replies, if they hit with values as long, count alike. */
+static inline bool
+is_like(const struct request_op *op, const struct request_op *first)
 {
-    unsigned n = 0;
-    if (c->is_framed || c->trace_buffer != NULL ||
-        !reply_is_plain_hit(&c->reply, c->style.codec, last)) {
+    return request_is_plain_get(op) && op->issued == first->issued &&
+           op->intended == first->intended;
+}
+
+unsigned
+lconn_take_hits(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+                size_t *taken, unsigned most, struct reply_done *done)
+{
+    const struct request_op *first = &c->ops[c->head], *op = first;
+    uint64_t bytes, value_bytes = 0;
+    size_t at = *taken, hit;
+    unsigned n = 0, at_slot = c->head;
+    most = c->count < most ? c->count : most;
+    if (!c->takes_hits || !reply_is_new(&c->reply) || first->issued == 0) {
         return 0;
     }
-    for (; n < c->count; n++) {
-        unsigned at = slot(c, n);
-        const struct request_op *op = &c->ops[at];
-        if (op->issued != last->op.issued || op->intended != last->op.intended ||
-            !request_is_plain_get(op)) {
-            break;
-        }
-        size_t bytes = reply_take_alike(&c->reply, last, c->style.codec, w,
-                                        keys_at(c, at)[0], buf + *taken, len - *taken);
-        if (bytes == 0) {
-            break;
-        }
-        *taken += bytes;
+    while (n < most && is_like(op, first) &&
+           (hit = reply_take_hit(&c->reply, w, op, keys_at(c, at_slot)[0], buf + at,
+                                 len - at, &bytes)) > 0 &&
+           (bytes == value_bytes || n == 0)) {
+        value_bytes = bytes;
+        at += hit;
+        at_slot = slot(c, ++n);
+        op = &c->ops[at_slot];
     }
-    drop(c, n);
+    if (n > 0) {
+        done->outcome = REPLY_GOOD;
+        done->op = *first;
+        done->kind = CLIENT_END;
+        done->has_effect = true;
+        done->hits = 1;
+        done->value_bytes = value_bytes;
+        done->is_last = false;
+        *taken = at;
+        drop(c, n);
+    }
     return n;
 }

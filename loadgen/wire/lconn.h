@@ -54,6 +54,7 @@ struct lconn {
 
     /* Of datagrams, each a request or one reply: they come in any order, or not at all. */
     bool is_framed;
+    bool takes_hits;   /* what replies consist of can be (lconn_take_hits) */
     bool is_answering; /* the bytes being parsed are the reply to the oldest request */
     uint16_t next_id, ids_free; /* of datagrams: so many from the next on are free */
     struct dgram dgram;
@@ -152,8 +153,9 @@ bool lconn_take_op(struct lconn *c, struct request_op *op);
  * empties c->followups.missed behind it. */
 void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
                  struct reply_done *done);
-/* Goes on at buf + *taken, behind the reply that was the last outcome: if it was nothing but the value
- * that a get of one key asked for, takes the finished requests behind it that count as it does, such
- * gets of the same times with values as long. Returns how many; moves *taken behind them. */
-unsigned lconn_parse_alike(struct lconn *c, const struct workload *w, const char *buf,
-                           size_t len, size_t *taken, const struct reply_done *last);
+/* The same of those at buf + *taken that count alike, at most `most`: plain gets of the same times that
+ * hit, with values as long. Returns how many, each of which *done is; moves *taken behind them. 0:
+ * anything else is there. */
+unsigned lconn_take_hits(struct lconn *c, const struct workload *w, const char *buf,
+                         size_t len, size_t *taken, unsigned most,
+                         struct reply_done *done);

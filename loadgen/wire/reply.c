@@ -178,36 +178,11 @@ judge(struct reply *r, const struct reply_to *to, enum client_kind kind)
 static inline bool
 may_take_hits(const struct reply *r, const struct reply_to *to)
 {
-    return to->codec->hit != NULL && to->op->verb == CODEC_GET && !to->op->is_verified &&
+    return to->codec->has_hits && to->op->verb == CODEC_GET && !to->op->is_verified &&
            client_parser_is_idle(&r->parser.text);
 }
 
-/* A hit for the one key asked for that is all of the reply; false when it is not that: nothing is done
- * then. */
-static inline bool
-take_hit(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
-         struct reply_done *done)
-{
-    struct client_reply value;
-    done->taken = r->next_key == 0 ? to->codec->hit(buf, len, &r->last, &value) : 0;
-    if (done->taken == 0 || value.kind != CLIENT_END ||
-        !workload_is_key(to->w, to->keys[0], value.key, value.key_len)) {
-        return false;
-    }
-    if (unlikely(to->op->then != THEN_NOTHING)) { /* all that may follow from a hit */
-        finish_key(to, 0, &value);
-    }
-    done->outcome = REPLY_GOOD;
-    done->kind = CLIENT_END;
-    done->has_effect = true;
-    done->hits = 1;
-    done->value_bytes = value.value_len;
-    done->is_last = false;
-    done->op = *to->op;
-    return true;
-}
-
-/* Hits for some of several keys; returns the bytes taken. What comes then is for the parser. */
+/* Hits for some of the keys; returns the bytes taken. What comes then is for the parser. */
 static size_t
 take_hits(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
           bool *is_end)
@@ -218,7 +193,7 @@ take_hits(struct reply *r, const struct reply_to *to, const char *buf, size_t le
     size_t taken = 0, n;
     r->value_bytes = r->hits > 0 ? r->value_bytes : 0;
     while (value.kind == CLIENT_VALUE &&
-           (n = to->codec->hit(buf + taken, len - taken, &r->last, &value)) > 0) {
+           (n = client_parse_hit(buf + taken, len - taken, &r->last, &value)) > 0) {
         unsigned hit = i;
         while (hit < keys &&
                !workload_is_key(to->w, to->keys[hit], value.key, value.key_len)) {
@@ -261,14 +236,13 @@ read_parts(struct reply *r, const struct reply_to *to, const char *buf, size_t l
              (part->kind == CLIENT_VALUE && match_value(r, to, part)));
 }
 
-/* Any reply. Most are not for this one, and pay nothing for it. */
-static __attribute__((noinline)) void
-read_any(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
-         bool may_take, struct reply_done *done)
+void
+reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
+           struct reply_done *done)
 {
     struct client_reply part = {.kind = CLIENT_END};
     bool is_end = false;
-    done->taken = may_take ? take_hits(r, to, buf, len, &is_end) : 0;
+    done->taken = may_take_hits(r, to) ? take_hits(r, to, buf, len, &is_end) : 0;
     if (!is_end) {
         read_parts(r, to, buf, len, &done->taken, &part);
     }
@@ -290,16 +264,6 @@ read_any(struct reply *r, const struct reply_to *to, const char *buf, size_t len
 }
 
 void
-reply_read(struct reply *r, const struct reply_to *to, const char *buf, size_t len,
-           struct reply_done *done)
-{
-    bool may_take = may_take_hits(r, to);
-    if (!may_take || to->op->keys != 1 || !take_hit(r, to, buf, len, done)) {
-        read_any(r, to, buf, len, may_take && to->op->keys > 1, done);
-    }
-}
-
-void
 reply_quote(char *dst, size_t size, const char *buf, size_t len, const char *otherwise)
 {
     size_t n = 0;
@@ -308,25 +272,4 @@ reply_quote(char *dst, size_t size, const char *buf, size_t len, const char *oth
     }
     bool is_line = n > 0 && n < len && (buf[n] == '\r' || buf[n] == '\n');
     snprintf(dst, size, "%.*s", is_line ? (int)n : INT_MAX, is_line ? buf : otherwise);
-}
-
-bool
-reply_is_plain_hit(const struct reply *r, const struct codec *codec,
-                   const struct reply_done *done)
-{
-    return done->outcome == REPLY_GOOD && done->hits == 1 && done->op.issued != 0 &&
-           request_is_plain_get(&done->op) && codec->hit != NULL &&
-           client_parser_is_idle(&r->parser.text);
-}
-
-size_t
-reply_take_alike(struct reply *r, const struct reply_done *hit, const struct codec *codec,
-                 const struct workload *w, uint64_t key, const char *buf, size_t len)
-{
-    struct client_reply value;
-    size_t n = codec->hit(buf, len, &r->last, &value);
-    bool is_alike = n > 0 && value.kind == CLIENT_END &&
-                    value.value_len == hit->value_bytes &&
-                    workload_is_key(w, key, value.key, value.key_len);
-    return is_alike ? n : 0;
 }

@@ -81,12 +81,22 @@ void reply_read(struct reply *r, const struct reply_to *to, const char *buf, siz
 void reply_quote(char *dst, size_t size, const char *buf, size_t len,
                  const char *otherwise);
 
-/* Whether what reply_read found was nothing but the value that a plain get asked for, so that others
- * may be found as quickly. */
-bool reply_is_plain_hit(const struct reply *r, const struct codec *codec,
-                        const struct reply_done *done);
-/* Behind such a hit: how many bytes the reply to a get of `key` has, when it is one, too, with a value
- * as long; else 0, and nothing is done. */
-size_t reply_take_alike(struct reply *r, const struct reply_done *hit,
-                        const struct codec *codec, const struct workload *w, uint64_t key,
-                        const char *buf, size_t len);
+/* Whether it has not begun. */
+static inline bool
+reply_is_new(const struct reply *r)
+{
+    return r->next_key == 0 && client_parser_is_idle(&r->parser.text);
+}
+/* Of one that is new, to a request_is_plain_get that was written from a stencil: its length when it
+ * is a hit, with a value of so many bytes; else 0, and nothing is done: reply_read has to. */
+static inline size_t
+reply_take_hit(struct reply *r, const struct workload *w, const struct request_op *op,
+               uint64_t key, const char *buf, size_t len, uint64_t *value_bytes)
+{
+    struct client_reply value;
+    size_t n = client_parse_hit(buf, len, &r->last, &value);
+    bool is_whole = n > 0 && value.kind == CLIENT_END &&
+                    workload_is_completed(w, key, &op->digits, value.key, value.key_len);
+    *value_bytes = value.value_len;
+    return is_whole ? n : 0;
+}

@@ -88,24 +88,25 @@ put_get(const struct request *r, const struct workload *w, const struct codec *c
 
 static inline char *
 put_prepared(uint64_t key, const struct workload *w, const struct codec_stencil *get,
-             char *p)
+             struct num_padded *digits, char *p)
 {
     size_t len = codec_put_stencil(p, get);
-    workload_complete_key(w, key, p + get->key_at);
+    workload_complete_key(w, key, p + get->key_at, digits);
     return p + len;
 }
 
 /* The same of several: the first one, the others behind it, and the end behind the last. */
 static char *
 put_list(const struct request *r, const struct workload *w,
-         const struct codec_stencil *get, char *p)
+         const struct codec_stencil *get, struct num_padded *digits, char *p)
 {
+    struct num_padded others;
     const char *another = get->bytes + get->list_at;
     const size_t len = get->key_end - get->list_at, end_len = get->len - get->key_end;
-    p = put_prepared(r->keys[0], w, get, p) - end_len;
+    p = put_prepared(r->keys[0], w, get, digits, p) - end_len;
     for (unsigned i = 1; i < r->op.keys; i++) {
         memcpy(p, another, len);
-        workload_complete_key(w, r->keys[i], p + (get->key_at - get->list_at));
+        workload_complete_key(w, r->keys[i], p + (get->key_at - get->list_at), &others);
         p += len;
     }
     memcpy(p, get->bytes + get->key_end, end_len);
@@ -149,7 +150,8 @@ put_order(const struct request *r, const struct workload *w, const struct codec 
 
 char *
 request_put(const struct request *r, const struct workload *w,
-            const struct request_style *style, uint64_t salt, char *p)
+            const struct request_style *style, uint64_t salt, struct num_padded *digits,
+            char *p)
 {
     const struct codec *codec = style->codec;
     switch (r->op.verb) {
@@ -158,9 +160,10 @@ request_put(const struct request *r, const struct workload *w,
         if (unlikely(style->get == NULL || r->op.verb != CODEC_GET)) {
             return put_get(r, w, codec, p);
         }
-        return likely(r->op.keys == 1) ? put_prepared(r->keys[0], w, style->get, p)
-               : codec->lists_keys     ? put_list(r, w, style->get, p)
-                                       : put_get(r, w, codec, p);
+        return likely(r->op.keys == 1)
+                   ? put_prepared(r->keys[0], w, style->get, digits, p)
+               : codec->lists_keys ? put_list(r, w, style->get, digits, p)
+                                   : put_get(r, w, codec, p);
     case CODEC_SET:
     case CODEC_ADD:
     case CODEC_REPLACE:

@@ -45,6 +45,8 @@ struct request_op {
     /* times that its key was asked for before, and another client's to store; or it
      * was sent before */
     uint8_t tries;
+    /* connection: those of its first key, when it was written from a stencil */
+    struct num_padded digits;
 };
 
 struct request {
@@ -72,6 +74,7 @@ struct request_style {
 size_t request_len_max(const struct workload *w);
 size_t request_value_max(const struct workload *w);
 /* Writes it to p, where there is room for so many; returns the end. `salt` as workload_set_len
- * has it. */
+ * has it; *digits is filled in as struct request_op has it. */
 char *request_put(const struct request *r, const struct workload *w,
-                  const struct request_style *style, uint64_t salt, char *p);
+                  const struct request_style *style, uint64_t salt,
+                  struct num_padded *digits, char *p);

@@ -163,13 +163,11 @@ workload_put_key(const struct workload *w, uint64_t key, char *dst)
 bool
 workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t len)
 {
-    char expected[WORKLOAD_KEY_MAX];
-    if (likely(w->stem_len > 0)) { /* and the digits are as many as stem_begin may have */
-        num_put_padded(expected, key);
-        return len == w->key_len && short_text_begins(&w->stem_begin, text) &&
-               memcmp(text + w->stem_len, expected, NUM_PADDED) == 0 &&
-               (w->stem_len <= SHORT_TEXT_MAX || memcmp(text, w->stem, w->stem_len) == 0);
+    if (likely(w->stem_len > 0)) {
+        const struct num_padded digits = num_padded_of(key);
+        return workload_is_completed(w, key, &digits, text, len);
     }
+    char expected[WORKLOAD_KEY_MAX];
     return workload_put_key(w, key, expected) == len && memcmp(expected, text, len) == 0;
 }
 

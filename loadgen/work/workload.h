@@ -157,12 +157,14 @@ workload_can_fill(const struct workload *w, uint64_t key)
 
 /* Writes the key's text, at most WORKLOAD_KEY_MAX bytes; returns its length. */
 size_t workload_put_key(const struct workload *w, uint64_t key, char *dst);
-/* The same where its stem is already. */
+/* The same where its stem is already; *digits is what comes behind that. */
 static inline void
-workload_complete_key(const struct workload *w, uint64_t key, char *dst)
+workload_complete_key(const struct workload *w, uint64_t key, char *dst,
+                      struct num_padded *digits)
 {
     if (likely(w->stem_len > 0)) {
-        num_put_padded(dst + w->stem_len, key);
+        *digits = num_padded_of(key);
+        memcpy(dst + w->stem_len, digits, sizeof *digits);
     } else {
         workload_put_key(w, key, dst);
     }
@@ -170,6 +172,19 @@ workload_complete_key(const struct workload *w, uint64_t key, char *dst)
 /* Whether text, as a reply has it, is the key's. */
 bool workload_is_key(const struct workload *w, uint64_t key, const char *text,
                      size_t len);
+/* The same of a key that was completed, and whose digits were kept. */
+static inline bool
+workload_is_completed(const struct workload *w, uint64_t key,
+                      const struct num_padded *digits, const char *text, size_t len)
+{
+    if (unlikely(w->stem_len == 0)) {
+        return workload_is_key(w, key, text, len);
+    }
+    /* The digits are as many as stem_begin may have. */
+    return len == w->key_len && short_text_begins(&w->stem_begin, text) &&
+           memcmp(text + w->stem_len, digits, sizeof *digits) == 0 &&
+           (w->stem_len <= SHORT_TEXT_MAX || memcmp(text, w->stem, w->stem_len) == 0);
+}
 size_t workload_value_len(const struct workload *w, uint64_t key);
 /* The length of the value that a set stores: that, or with sizes_per_set one that depends on
  * `salt`, too, another for each set. */

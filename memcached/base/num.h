@@ -87,10 +87,15 @@ num_put_freely(char *dst, uint64_t value)
     return (size_t)num_short[value][NUM_SHORT_DIGITS];
 }
 
-/* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */
+/* NUM_PADDED digits, in the order in which they are written. */
 #define NUM_PADDED 16
-static inline void
-num_put_padded(char *dst, uint64_t value)
+struct num_padded {
+    uint64_t words[2];
+};
+
+/* The first ones are zeros as it may be; value has no more. */
+static inline struct num_padded
+num_padded_of(uint64_t value)
 {
     const uint64_t eight = NUM_EIGHT_DIGITS;
     must(value < eight * eight);
@@ -99,9 +104,14 @@ num_put_padded(char *dst, uint64_t value)
         high = value / eight;
         value %= eight;
     }
-    uint64_t words[2] = {high == 0 ? num_eight_digits(0) : num_eight_digits(high),
-                         num_eight_digits(value)};
-    words[0] = htole64(words[0]);
-    words[1] = htole64(words[1]);
-    memcpy(dst, words, sizeof words);
+    return (struct num_padded){
+        {htole64(high == 0 ? num_eight_digits(0) : num_eight_digits(high)),
+         htole64(num_eight_digits(value))}};
+}
+
+static inline void
+num_put_padded(char *dst, uint64_t value)
+{
+    const struct num_padded digits = num_padded_of(value);
+    memcpy(dst, &digits, sizeof digits);
 }

@@ -258,58 +258,41 @@ take_digits(const char *p, const char *limit, char end, uint32_t *number)
     return p > from && p - from <= DIGITS_32 && p < limit && *p == end ? p + 1 : NULL;
 }
 
-/* Fills in the line of a hit; NULL when there is none, else what stands behind it. */
-static __attribute__((noinline)) const char *
-read_hit_line(const char *key, const char *limit, struct client_hit_line *line)
+bool
+client_read_hit_line(const char *buf, size_t len, struct client_hit_line *line)
 {
+    const size_t begin_len = sizeof CLIENT_HIT_BEGIN - 1;
+    if (len < HIT_MIN || memcmp(buf, CLIENT_HIT_BEGIN, begin_len) != 0) {
+        return false;
+    }
+    const char *key = buf + begin_len, *limit = buf + len;
     size_t left = (size_t)(limit - key);
     const char *blank =
         memchr(key, ' ', left < CLIENT_KEY_MAX + 1 ? left : CLIENT_KEY_MAX + 1);
     if (blank == NULL || blank == key) {
-        return NULL;
+        return false;
     }
     uint32_t flags, bytes;
     const char *at = take_digits(blank + 1, limit, ' ', &flags);
     at = at != NULL ? take_digits(at, limit, '\r', &bytes) : NULL;
     if (at == NULL || at == limit || *at != '\n') {
-        return NULL;
+        return false;
     }
-    size_t len = (size_t)(at + 1 - blank);
-    len = len <= SHORT_TEXT_MAX ? len : 0;
-    *line = (struct client_hit_line){short_text_of(blank, len), (size_t)(blank - key),
-                                     len, flags, bytes};
-    return at + 1;
-}
-
-size_t
-client_parse_hit(const char *buf, size_t len, struct client_hit_line *last,
-                 struct client_reply *reply)
-{
-    static const char begin[] = "VALUE ", behind[] = "\r\n", end[] = "END\r\n";
-    const size_t begin_len = sizeof begin - 1, behind_len = sizeof behind - 1;
-    const size_t end_len = sizeof end - 1;
-    if (len < HIT_MIN || memcmp(buf, begin, begin_len) != 0) {
-        return 0;
-    }
-    const char *key = buf + begin_len, *limit = buf + len;
-    const char *value = key + last->key_len + last->len;
-    if (unlikely(last->len == 0 || len < begin_len + last->key_len + SHORT_TEXT_MAX ||
-                 !short_text_begins(&last->text, key + last->key_len))) {
-        value = read_hit_line(key, limit, last);
-    }
-    if (value == NULL || (size_t)(limit - value) < last->bytes + behind_len + end_len ||
-        memcmp(value + last->bytes, behind, behind_len) != 0) {
-        return 0;
-    }
-    const char *next = value + last->bytes + behind_len;
-    bool is_end = memcmp(next, end, end_len) == 0;
-    reply->kind = is_end ? CLIENT_END : CLIENT_VALUE;
-    reply->key = key;
-    reply->key_len = last->key_len;
-    reply->flags = last->flags;
-    reply->value_len = reply->text_len = last->bytes;
-    reply->text = value;
-    return (size_t)(next - buf) + (is_end ? end_len : 0);
+    size_t line_len = (size_t)(at + 1 - blank), value_at = (size_t)(at + 1 - buf);
+    size_t whole = value_at + bytes + sizeof CLIENT_HIT_END - 1;
+    size_t compared = (size_t)(blank - buf) + SHORT_TEXT_MAX;
+    bool is_short = line_len <= SHORT_TEXT_MAX;
+    *line = (struct client_hit_line){
+        .text = short_text_of(blank, is_short ? line_len : 0),
+        .key_len = (size_t)(blank - key),
+        .value_at = value_at,
+        .least = !is_short          ? 0
+                 : whole > compared ? whole
+                                    : compared,
+        .flags = flags,
+        .bytes = bytes,
+    };
+    return len >= whole;
 }
 
 bool

@@ -110,9 +110,19 @@ must_check size_t client_parse(struct client_parser *p, const char *buf, size_t 
  * said. All zero: there was none yet. */
 struct client_hit_line {
     struct short_text text;
-    size_t key_len, len; /* 0: it is not known */
+    size_t key_len, value_at;
+    size_t
+        least; /* bytes that a hit with such a line has, and the rest; 0: it is not compared */
     uint32_t flags, bytes;
 };
+
+#define CLIENT_HIT_BEGIN "VALUE "
+#define CLIENT_HIT_END "\r\nEND\r\n"
+
+/* Reads the line of a hit that buf begins with; false when there is none, or not all of the hit and
+ * of what client_parse_hit wants behind it. */
+must_check bool client_read_hit_line(const char *buf, size_t len,
+                                     struct client_hit_line *line);
 
 /* A value in the reply to a get, when all of it and as many bytes as "END CR LF" has lie in buf:
  * fills in key, flags and value (text), and returns its length; `last` becomes its line. CLIENT_END
@@ -120,9 +130,31 @@ struct client_hit_line {
  * when it is anything else, which is for client_parse to say. Where a value or a reply begins only;
  * a key with a blank or a line feed is none, which the caller sees that compares it with the one
  * asked for. */
-must_check size_t client_parse_hit(const char *buf, size_t len,
-                                   struct client_hit_line *last,
-                                   struct client_reply *reply);
+must_check static inline __attribute__((always_inline)) size_t
+client_parse_hit(const char *buf, size_t len, struct client_hit_line *last,
+                 struct client_reply *reply)
+{
+    const size_t begin_len = sizeof CLIENT_HIT_BEGIN - 1;
+    const size_t end_len = sizeof CLIENT_HIT_END - 1, behind_len = sizeof "\r\n" - 1;
+    bool is_like_last = len >= last->least && last->least > 0 &&
+                        memcmp(buf, CLIENT_HIT_BEGIN, begin_len) == 0 &&
+                        short_text_begins(&last->text, buf + begin_len + last->key_len);
+    if (unlikely(!is_like_last) && !client_read_hit_line(buf, len, last)) {
+        return 0;
+    }
+    size_t value_end = last->value_at + last->bytes;
+    bool is_end = memcmp(buf + value_end, CLIENT_HIT_END, end_len) == 0;
+    if (unlikely(!is_end) && memcmp(buf + value_end, CLIENT_HIT_END, behind_len) != 0) {
+        return 0;
+    }
+    reply->kind = is_end ? CLIENT_END : CLIENT_VALUE;
+    reply->key = buf + begin_len;
+    reply->key_len = last->key_len;
+    reply->flags = last->flags;
+    reply->value_len = reply->text_len = last->bytes;
+    reply->text = buf + last->value_at;
+    return value_end + (is_end ? end_len : behind_len);
+}
 
 /* A line that is a word and free text, such as an error; CLIENT_DESYNC when it is not. */
 enum client_kind client_parse_text(struct client_text line, struct client_reply *reply);

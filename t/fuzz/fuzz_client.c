@@ -27,7 +27,7 @@ check_hit(const uint8_t *data, size_t size)
 {
     char *buf = exact_copy(data, size);
     struct client_reply value = {.kind = CLIENT_DESYNC};
-    struct client_hit_line line = {.len = 0};
+    struct client_hit_line line = {.least = 0};
     size_t n = client_parse_hit(buf, size, &line, &value);
     must(n <= size);
     if (n > 0 && memchr(value.key, '\n', value.key_len) == NULL) {

@@ -284,7 +284,7 @@ TEST(test_hit)
         "VALUE k  0\r\n\r\nEND\r\n     ",  "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
         "VALUE k 0 1\r\nv\nEND\r\nEND\r\n"};
     struct client_reply hit, reply;
-    struct client_hit_line last = {.len = 0};
+    struct client_hit_line last = {.least = 0};
     for (unsigned i = 0; i < 2 * (sizeof hits / sizeof hits[0]);
          i++) { /* each after itself, too */
         const char *text = hits[i / 2];
@@ -297,7 +297,7 @@ TEST(test_hit)
         struct client_parser p;
         client_parser_init(&p);
         size_t end_len = strlen("END\r\n");
-        bool is_end = memcmp(whole + len - end_len, "END\r\n", end_len) == 0;
+        bool is_end = memcmp(text + len - end_len, "END\r\n", end_len) == 0;
         ck_assert_uint_eq(client_parse_hit(whole, len, &last, &hit),
                           is_end ? len : len - end_len);
         ck_assert_int_eq(hit.kind, is_end ? CLIENT_END : CLIENT_VALUE);
