@@ -58,12 +58,9 @@ inserted_key(const struct generator *g, uint64_t index)
 /* What a rank means to this thread: of the latest keys it knows those that it has inserted
  * itself, and those that were there before; of a sequence each thread takes its part. */
 static uint64_t
-choose_key(struct generator *g)
+choose_by_rank(struct generator *g)
 {
     const struct popularity *p = &g->w->conf.popularity;
-    if (likely(p->law == POPULARITY_UNIFORM)) {
-        return rng_below(&g->rng, p->keys); /* a rank is as good as another */
-    }
     if (p->law == POPULARITY_SEQ) {
         return (g->thread + g->sequence++ * g->threads) % p->keys;
     }
@@ -75,6 +72,15 @@ choose_key(struct generator *g)
         rank -= g->inserted;
     }
     return popularity_key_of(p, rank);
+}
+
+static inline uint64_t
+choose_key(struct generator *g)
+{
+    const struct popularity *p = &g->w->conf.popularity;
+    return likely(p->law == POPULARITY_UNIFORM)
+               ? rng_below(&g->rng, p->keys) /* a rank is as good as another */
+               : choose_by_rank(g);
 }
 
 /* One of the records, or by the odds one that is none of them. */
@@ -140,13 +146,9 @@ choose_keys(struct generator *g, enum mix_verb verb)
 }
 
 /* A mix of one verb, or a share of none or all, takes no random number. */
-static void
-draw(struct generator *g)
+static __attribute__((noinline)) void
+draw_any(struct generator *g)
 {
-    if (likely(g->is_plain)) {
-        g->keys[0] = workload_slide(g->w, choose_key(g), g->drift);
-        return;
-    }
     const struct mix *mix = &g->w->conf.mix;
     double verified = g->w->conf.verify;
     enum mix_verb verb =
@@ -157,6 +159,17 @@ draw(struct generator *g)
         .keys = choose_keys(g, verb),
         .is_verified = verified > 0 && (verified >= 1 || rng_unit(&g->rng) < verified),
     };
+}
+
+/* Most are plain, and pay nothing for the others. */
+static inline void
+draw(struct generator *g)
+{
+    if (likely(g->is_plain)) {
+        g->keys[0] = workload_slide(g->w, choose_key(g), g->drift);
+    } else {
+        draw_any(g);
+    }
 }
 
 static unsigned
@@ -206,7 +219,7 @@ generator_drop(struct generator *g)
     g->given = g->drawn.op.keys;
 }
 
-static bool
+static __attribute__((noinline)) bool
 push_part(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
 {
     unsigned server = generator_server(g);

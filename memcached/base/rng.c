@@ -26,12 +26,6 @@ splitmix_next(uint64_t *state)
     return scramble(*state);
 }
 
-static uint64_t
-rotate_left(uint64_t x, unsigned k)
-{
-    return (x << k) | (x >> (64 - k));
-}
-
 void
 rng_init(struct rng *r, uint64_t seed, uint64_t stream)
 {
@@ -44,37 +38,6 @@ rng_init(struct rng *r, uint64_t seed, uint64_t stream)
     if ((r->s[0] | r->s[1] | r->s[2] | r->s[3]) == 0) {
         r->s[0] = GOLDEN; /* the one state that never leaves itself */
     }
-}
-
-uint64_t
-rng_u64(struct rng *r)
-{
-    uint64_t *s = r->s;
-    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
-    uint64_t t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = rotate_left(s[3], 45);
-    return result;
-}
-
-/* Multiply and take the high word; the few low words that would favour some results are
- * drawn again (D. Lemire, "Fast random integer generation in an interval", 2019). */
-uint64_t
-rng_below(struct rng *r, uint64_t bound)
-{
-    must(bound > 0);
-    unsigned __int128 product = (unsigned __int128)rng_u64(r) * bound;
-    if ((uint64_t)product < bound) {
-        uint64_t unfair = -bound % bound;
-        while ((uint64_t)product < unfair) {
-            product = (unsigned __int128)rng_u64(r) * bound;
-        }
-    }
-    return (uint64_t)(product >> 64);
 }
 
 double
