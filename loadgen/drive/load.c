@@ -149,7 +149,9 @@ static const char *
 flush(struct load *l, struct lconn *c)
 {
     size_t sent;
-    bool is_up = lset_flush(l->set, c, load_now(l), &sent);
+    nsec_t now = load_now(l);
+    bool is_up = lset_flush(l->set, c, now, &sent);
+    lconn_stamp(c, now);
     l->moved_bytes += sent;
     return is_up ? NULL : lost(l, c);
 }

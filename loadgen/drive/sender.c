@@ -36,32 +36,28 @@ sender_push_followups(struct sender *s, struct lconn *c, nsec_t now)
     return c->count != before;
 }
 
-enum issued {
-    ISSUED_UNMEASURED,
-    ISSUED_PLANNED,
-    ISSUED_PROMPT, /* in a closed loop, which has no other intention than to send it now */
-};
-
-/* All of it was sent. What it has in common with others is for the caller: how many are
- * outstanding, and of a prompt one that it was offered and sent. */
-static inline enum issued
+/* All of it was sent. Whether it is measured; how many are outstanding is for the caller to count. In a
+ * closed loop it had no other intention than to send it now, which many have in common. */
+static bool
 issue(struct sender *s, struct request_op *op, nsec_t now)
 {
     struct drive *d = s->d;
+    bool is_prompt = op->intended == 0, is_users = op->verb != CODEC_AUTH;
     op->issued = now;
-    s->little.count += likely(op->verb != CODEC_AUTH) ? 1 : 0;
-    bool is_prompt = op->intended == 0;
     op->intended = is_prompt ? now : op->intended;
+    s->little.count += is_users ? 1 : 0;
     if (!drive_measures(d, op->intended)) {
-        return ISSUED_UNMEASURED;
+        return false;
     }
     if (op->tag != TAG_NONE) {
         gaps_note(&s->issued, d->counters->gaps_issued, now);
     }
-    if (!is_prompt) {
+    if (is_prompt) {
+        s->prompt += is_users ? 1 : 0;
+    } else {
         counters_sent(d->counters, now - op->intended, 1);
     }
-    return is_prompt ? ISSUED_PROMPT : ISSUED_PLANNED;
+    return true;
 }
 
 void
@@ -80,10 +76,7 @@ void
 sender_issued(struct sender *s, struct request_op *op, unsigned outstanding, nsec_t now)
 {
     sender_pass_time(s, now);
-    enum issued issued = issue(s, op, now);
-    s->prompt += issued == ISSUED_PROMPT ? 1 : 0;
-    hist_record_row(s->d->counters->outstanding, outstanding,
-                    issued != ISSUED_UNMEASURED ? 1 : 0);
+    hist_record_row(s->d->counters->outstanding, outstanding, issue(s, op, now) ? 1 : 0);
 }
 
 /* The socket takes no more. A closed loop meant to send what it keeps now, not when there is room. */
@@ -99,6 +92,35 @@ note_blocked(const struct drive *d, struct lconn *c, nsec_t now)
     }
 }
 
+/* Stamps and counts what a flush issued. */
+static void
+count_issued(struct sender *s, struct lconn *c, nsec_t now)
+{
+    const bool is_measured_now = drive_measures(s->d, now);
+    struct hist *h = s->d->counters->outstanding;
+    struct request_op *op = lconn_issued_op(c, 0);
+    unsigned outstanding = c->count - c->fresh - c->issued + 1;
+    unsigned prompt = 0, row = 0; /* of those before this one all were measured */
+    for (unsigned i = c->issued; i > 0; i--, op = lconn_next_op(c, op)) {
+        row++;
+        if (likely(op->intended == 0 && is_measured_now && op->verb != CODEC_AUTH)) {
+            op->issued = op->intended = now;
+            prompt++;
+        } else if (!issue(s, op, now)) {
+            hist_record_row(h, outstanding, row - 1);
+            outstanding += row;
+            row = 0;
+        }
+    }
+    s->prompt += prompt;
+    s->little.count += prompt;
+    if (outstanding == 1 && row == 1) {
+        s->alone++;
+    } else {
+        hist_record_row(h, outstanding, row);
+    }
+}
+
 bool
 sender_flush(struct sender *s, struct lconn *c)
 {
@@ -106,24 +128,9 @@ sender_flush(struct sender *s, struct lconn *c)
     size_t sent;
     nsec_t now = drive_now(d);
     bool is_up = lset_flush(d->set, c, now, &sent);
-    unsigned outstanding = c->count - c->fresh - c->issued + 1;
-    unsigned row = 0; /* of those before this one all were measured */
-    struct hist *h = d->counters->outstanding;
     sender_pass_time(s, now);
-    for (unsigned i = 0; i < c->issued; i++) {
-        enum issued issued = issue(s, lconn_issued_op(c, i), now);
-        s->prompt += issued == ISSUED_PROMPT ? 1 : 0;
-        row++;
-        if (unlikely(issued == ISSUED_UNMEASURED)) {
-            hist_record_row(h, outstanding, row - 1);
-            outstanding += row;
-            row = 0;
-        }
-    }
-    if (outstanding == 1 && row == 1) {
-        s->alone++;
-    } else {
-        hist_record_row(h, outstanding, row);
+    if (likely(c->issued > 0)) {
+        count_issued(s, c, now);
     }
     if (unlikely(c->fresh > 0)) {
         note_blocked(d, c, now);

@@ -231,13 +231,10 @@ bytes_sent(const struct lconn *c)
 
 /* Requests of which the last byte has gone are issued. */
 static void
-stamp(struct lconn *c, nsec_t now)
+find_issued(struct lconn *c)
 {
     uint64_t sent = bytes_sent(c);
     if (likely(sent == c->put)) {
-        for (unsigned i = c->count - c->fresh; i < c->count; i++) {
-            c->ops[slot(c, i)].issued = now;
-        }
         c->issued += c->fresh;
         c->fresh = 0;
     }
@@ -247,9 +244,17 @@ stamp(struct lconn *c, nsec_t now)
         if (end > sent) {
             return;
         }
-        c->ops[slot(c, i)].issued = now;
         c->fresh--;
         c->issued++;
+    }
+}
+
+void
+lconn_stamp(struct lconn *c, nsec_t now)
+{
+    struct request_op *op = c->issued > 0 ? lconn_issued_op(c, 0) : NULL;
+    for (unsigned i = c->issued; i > 0; i--, op = lconn_next_op(c, op)) {
+        op->issued = now;
     }
 }
 
@@ -272,11 +277,11 @@ lconn_output(const struct lconn *c, const char **bytes)
 }
 
 bool
-lconn_sent(struct lconn *c, size_t bytes, nsec_t now)
+lconn_sent(struct lconn *c, size_t bytes)
 {
     must(bytes <= c->out_len - c->out_sent);
     c->out_sent += bytes;
-    stamp(c, now);
+    find_issued(c);
     return c->out_sent < c->out_len;
 }
 

@@ -117,14 +117,23 @@ const struct request_op *lconn_push_followup(struct lconn *c, const struct workl
 void lconn_begin_flush(struct lconn *c);
 /* What is to be sent next; 0 bytes when there is nothing. Valid until the next call. */
 size_t lconn_output(const struct lconn *c, const char **bytes);
-/* `bytes` of it were given to the kernel: requests of which that was the last byte are
- * stamped with `now`. Returns whether more is to be sent. */
-bool lconn_sent(struct lconn *c, size_t bytes, nsec_t now);
+/* `bytes` of it were given to the kernel: requests of which that was the last byte are issued.
+ * Returns whether more is to be sent. */
+bool lconn_sent(struct lconn *c, size_t bytes);
 /* Nothing more is sent for now: the socket takes no more (since `blocked_at`), or 0. */
 void lconn_end_flush(struct lconn *c, nsec_t blocked_at);
 
 /* The i-th of the `issued` requests, until one is over. */
 struct request_op *lconn_issued_op(struct lconn *c, unsigned i);
+/* The one behind it. */
+static inline struct request_op *
+lconn_next_op(const struct lconn *c, struct request_op *op)
+{
+    return op + 1 == c->ops + c->capacity ? c->ops : op + 1;
+}
+/* Those that the flush issued were so at `now`: the caller of lset_flush says it, by this or while it
+ * looks at each of them. */
+void lconn_stamp(struct lconn *c, nsec_t now);
 /* The i-th of the `fresh` ones: not all of it has gone. */
 struct request_op *lconn_fresh_op(struct lconn *c, unsigned i);
 /* The oldest request, NULL when there is none. */

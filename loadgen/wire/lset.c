@@ -41,7 +41,13 @@ greet(struct lset *s, struct lconn *c)
         return false;
     }
     lconn_greet(c);
-    return c->count == 0 || lset_flush(s, c, lset_now(s), &sent);
+    if (c->count == 0) {
+        return true;
+    }
+    nsec_t now = lset_now(s);
+    bool is_up = lset_flush(s, c, now, &sent);
+    lconn_stamp(c, now);
+    return is_up;
 }
 
 static int
@@ -282,7 +288,7 @@ lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent)
     while (io == LINK_OK && len > 0) {
         io = s->conf.engine->send(&c->link, bytes, len, &n);
         *sent += n;
-        len = lconn_sent(c, n, now) ? lconn_output(c, &bytes) : 0;
+        len = lconn_sent(c, n) ? lconn_output(c, &bytes) : 0;
     }
     lconn_end_flush(c, io == LINK_AGAIN ? now : 0);
     bool is_blocked = io == LINK_AGAIN && c->link.wants_write;

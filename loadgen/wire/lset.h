@@ -110,7 +110,7 @@ must_check enum lset_input lset_receive(struct lset *s, struct lconn *c,
                                         struct lset_bytes *in);
 
 /* Sends what the connection has, as far as it goes now: *sent bytes, and requests that
- * lconn_issued_op tells; the rest goes with a flush after LSET_CAN_SEND. False when the
+ * lconn_issued_op tells, for the caller to stamp; the rest goes with a flush after LSET_CAN_SEND. False when the
  * connection is lost. */
 must_check bool lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent);
 

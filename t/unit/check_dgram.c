@@ -254,7 +254,8 @@ send_datagram(nsec_t now)
     lconn_begin_flush(&conn);
     size_t len = lconn_output(&conn, &bytes);
     ck_assert(dgram_id(bytes, len, &id));
-    lconn_sent(&conn, len, now);
+    lconn_sent(&conn, len);
+    lconn_stamp(&conn, now);
     lconn_end_flush(&conn, 0);
     return id;
 }

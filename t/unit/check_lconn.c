@@ -98,10 +98,11 @@ try_flush(nsec_t now, size_t *sent)
     lconn_begin_flush(&conn);
     while (io == LINK_OK && (len = lconn_output(&conn, &bytes)) > 0) {
         io = link_send(&conn.link, bytes, len, &n);
-        lconn_sent(&conn, n, now);
+        lconn_sent(&conn, n);
         *sent += n;
     }
     lconn_end_flush(&conn, io == LINK_AGAIN ? now : 0);
+    lconn_stamp(&conn, now);
     return io;
 }
 
