@@ -89,7 +89,7 @@ keys_at(const struct lconn *c, unsigned slot_index)
 
 /* After 65536 requests ids come again: not those of requests which are still without a reply. How
  * many from the next one on are free is known until so many have been given out. */
-static void
+static __attribute__((noinline)) void
 find_free_ids(struct lconn *c)
 {
     while (c->ids_free == 0) {
@@ -122,8 +122,6 @@ push(struct lconn *c, const struct workload *w, const struct request *r)
         keys[i] = r->keys[i];
     }
     workload_get_key(w, r->keys[0]);
-    c->count++;
-    c->fresh++;
     char *begin = c->out + c->out_len, *p = begin;
     if (c->is_framed) {
         p += dgram_put_header(&c->dgram, p, c->next_id++);
@@ -131,6 +129,8 @@ push(struct lconn *c, const struct workload *w, const struct request *r)
     p = request_put(r, w, &c->style, c->put, &op->digits, p);
     c->out_len = (size_t)(p - c->out);
     c->put += (size_t)(p - begin);
+    c->count++;
+    c->fresh++;
 }
 
 void
@@ -431,34 +431,43 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
     done->taken = len;
 }
 
-/* Their replies, if they hit with values as long, count alike. */
+/* Whether the value is that of the one key of this request. */
 static inline bool
-is_like(const struct request_op *op, const struct request_op *first)
+is_asked_for(const struct lconn *c, const struct workload *w, const struct request_op *op,
+             const struct client_reply *value)
 {
-    return request_is_plain_get(op) && op->issued == first->issued &&
-           op->intended == first->intended;
+    return likely(w->stem_len > 0)
+               ? workload_is_completed(w, &op->digits, value->key, value->key_len)
+               : workload_is_key(w, keys_at(c, (unsigned)(op - c->ops))[0], value->key,
+                                 value->key_len);
 }
 
 unsigned
 lconn_take_hits(struct lconn *c, const struct workload *w, const char *buf, size_t len,
                 size_t *taken, unsigned most, struct reply_done *done)
 {
-    const struct request_op *first = &c->ops[c->head], *op = first;
-    uint64_t bytes, value_bytes = 0;
-    size_t at = *taken, hit;
-    unsigned n = 0, at_slot = c->head;
+    struct request_op *op = &c->ops[c->head];
+    const struct request_op *first = op;
+    const nsec_t issued = op->issued, intended = op->intended;
+    struct client_reply value;
+    uint64_t value_bytes = 0;
+    size_t at = *taken, bytes;
+    unsigned n = 0;
     most = c->count < most ? c->count : most;
-    if (!c->takes_hits || !reply_is_new(&c->reply) || first->issued == 0) {
+    if (!c->takes_hits || !reply_is_new(&c->reply) || issued == 0) {
         return 0;
     }
-    while (n < most && is_like(op, first) &&
-           (hit = reply_take_hit(&c->reply, w, op, keys_at(c, at_slot)[0], buf + at,
-                                 len - at, &bytes)) > 0 &&
-           (bytes == value_bytes || n == 0)) {
-        value_bytes = bytes;
-        at += hit;
-        at_slot = slot(c, ++n);
-        op = &c->ops[at_slot];
+    while (n < most && request_is_plain_get(op) && op->issued == issued &&
+           op->intended == intended) {
+        bytes = reply_find_hit(&c->reply, buf + at, len - at, &value);
+        if (bytes == 0 || (value.value_len != value_bytes && n > 0) ||
+            !is_asked_for(c, w, op, &value)) {
+            break;
+        }
+        value_bytes = value.value_len;
+        at += bytes;
+        n++;
+        op = lconn_next_op(c, op);
     }
     if (n > 0) {
         done->outcome = REPLY_GOOD;

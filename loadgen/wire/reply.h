@@ -87,16 +87,12 @@ reply_is_new(const struct reply *r)
 {
     return r->next_key == 0 && client_parser_is_idle(&r->parser.text);
 }
-/* Of one that is new, to a request_is_plain_get that was written from a stencil: its length when it
- * is a hit, with a value of so many bytes; else 0, and nothing is done: reply_read has to. */
+/* Of one that is new, to a get of one key whose value nothing compares: its length when it is a hit, of
+ * the key that value has, which is for the caller to look at; else 0, and reply_read has to say what it
+ * is. */
 static inline size_t
-reply_take_hit(struct reply *r, const struct workload *w, const struct request_op *op,
-               uint64_t key, const char *buf, size_t len, uint64_t *value_bytes)
+reply_find_hit(struct reply *r, const char *buf, size_t len, struct client_reply *value)
 {
-    struct client_reply value;
-    size_t n = client_parse_hit(buf, len, &r->last, &value);
-    bool is_whole = n > 0 && value.kind == CLIENT_END &&
-                    workload_is_completed(w, key, &op->digits, value.key, value.key_len);
-    *value_bytes = value.value_len;
-    return is_whole ? n : 0;
+    size_t n = client_parse_hit(buf, len, &r->last, value);
+    return n > 0 && value->kind == CLIENT_END ? n : 0;
 }

@@ -67,8 +67,8 @@ lease_of(const struct workload *w, uint64_t key)
     return (struct codec_lease){WORKLOAD_LEASE_S, expiry / WORKLOAD_RECACHE_SHARE};
 }
 
-/* Of any keys; most gets are put_prepared, and pay nothing for this one. */
-static __attribute__((noinline)) char *
+/* Of any keys. */
+static char *
 put_get(const struct request *r, const struct workload *w, const struct codec *codec,
         char *p)
 {
@@ -148,22 +148,19 @@ put_order(const struct request *r, const struct workload *w, const struct codec 
     return p + codec->put_order(p, &order);
 }
 
-char *
-request_put(const struct request *r, const struct workload *w,
-            const struct request_style *style, uint64_t salt, struct num_padded *digits,
-            char *p)
+/* Other requests than most; those pay nothing for it. */
+static __attribute__((noinline)) char *
+put_other(const struct request *r, const struct workload *w,
+          const struct request_style *style, uint64_t salt, struct num_padded *digits,
+          char *p)
 {
     const struct codec *codec = style->codec;
     switch (r->op.verb) {
     case CODEC_GET:
     case CODEC_GETS:
-        if (unlikely(style->get == NULL || r->op.verb != CODEC_GET)) {
-            return put_get(r, w, codec, p);
-        }
-        return likely(r->op.keys == 1)
-                   ? put_prepared(r->keys[0], w, style->get, digits, p)
-               : codec->lists_keys ? put_list(r, w, style->get, digits, p)
-                                   : put_get(r, w, codec, p);
+        return style->get != NULL && r->op.verb == CODEC_GET && codec->lists_keys
+                   ? put_list(r, w, style->get, digits, p)
+                   : put_get(r, w, codec, p);
     case CODEC_SET:
     case CODEC_ADD:
     case CODEC_REPLACE:
@@ -174,4 +171,14 @@ request_put(const struct request *r, const struct workload *w,
     default:
         return put_order(r, w, codec, p);
     }
+}
+
+char *
+request_put(const struct request *r, const struct workload *w,
+            const struct request_style *style, uint64_t salt, struct num_padded *digits,
+            char *p)
+{
+    return likely(r->op.verb == CODEC_GET && r->op.keys == 1 && style->get != NULL)
+               ? put_prepared(r->keys[0], w, style->get, digits, p)
+               : put_other(r, w, style, salt, digits, p);
 }

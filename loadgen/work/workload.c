@@ -165,7 +165,7 @@ workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t
 {
     if (likely(w->stem_len > 0)) {
         const struct num_padded digits = num_padded_of(key);
-        return workload_is_completed(w, key, &digits, text, len);
+        return workload_is_completed(w, &digits, text, len);
     }
     char expected[WORKLOAD_KEY_MAX];
     return workload_put_key(w, key, expected) == len && memcmp(expected, text, len) == 0;

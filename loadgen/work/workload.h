@@ -172,14 +172,11 @@ workload_complete_key(const struct workload *w, uint64_t key, char *dst,
 /* Whether text, as a reply has it, is the key's. */
 bool workload_is_key(const struct workload *w, uint64_t key, const char *text,
                      size_t len);
-/* The same of a key that was completed, and whose digits were kept. */
+/* The same of a key that has a stem, and digits that were kept (workload_complete_key). */
 static inline bool
-workload_is_completed(const struct workload *w, uint64_t key,
-                      const struct num_padded *digits, const char *text, size_t len)
+workload_is_completed(const struct workload *w, const struct num_padded *digits,
+                      const char *text, size_t len)
 {
-    if (unlikely(w->stem_len == 0)) {
-        return workload_is_key(w, key, text, len);
-    }
     /* The digits are as many as stem_begin may have. */
     return len == w->key_len && short_text_begins(&w->stem_begin, text) &&
            memcmp(text + w->stem_len, digits, sizeof *digits) == 0 &&
