@@ -360,6 +360,7 @@ run_window(struct event_loop *l)
             flush_all(l);
         }
         sender_count_alike(&l->sender);
+        receiver_count_alike(&l->receiver);
         is_idle = wait_for_due(l, now) && is_idle;
         nsec_t before = now;
         now = drive_now(d);
@@ -413,6 +414,7 @@ drain(struct event_loop *l)
     }
     count_strays(l, now);
     sender_count_alike(&l->sender);
+    receiver_count_alike(&l->receiver);
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];

@@ -5,25 +5,42 @@
 
 #include <limits.h>
 
-/* n replies like this one, in the window of what is completed. */
-static void
-count_done(struct counters *k, const struct reply_done *done, unsigned n)
+void
+receiver_count_alike(struct receiver *r)
 {
-    bool reads = codec_is_get(done->op.verb);
-    ctr_add(&k->done[counters_verb_of(done->op.verb)], n);
-    ctr_add(&k->ops[done->op.verb], n);
-    ctr_add(&k->no_effect[done->op.verb], done->has_effect ? 0 : n);
-    if (reads) {
-        ctr_add(&k->keys, (uint64_t)done->op.keys * n);
-        ctr_add(&k->hits, (uint64_t)done->hits * n);
+    struct counters *k = r->d->counters;
+    struct receiver_alike *a = &r->alike;
+    ctr_add(&k->answered, a->n);
+    ctr_add(&k->done[counters_verb_of(a->verb)], a->n);
+    ctr_add(&k->ops[a->verb], a->n);
+    ctr_add(&k->no_effect[a->verb], a->has_effect ? 0 : a->n);
+    if (codec_is_get(a->verb)) {
+        ctr_add(&k->keys, (uint64_t)a->keys * a->n);
+        ctr_add(&k->hits, (uint64_t)a->hits * a->n);
     } else {
-        ctr_add(&k->filled, done->op.is_fill && done->has_effect ? n : 0);
+        ctr_add(&k->filled, a->is_fill && a->has_effect ? a->n : 0);
     }
+    a->n = 0;
+}
+
+/* n replies like this one, in the window of what is completed. */
+static inline void
+count_done(struct receiver *r, const struct reply_done *done, unsigned n)
+{
+    struct receiver_alike *a = &r->alike;
+    const struct request_op *op = &done->op;
+    if (unlikely(a->verb != op->verb || a->keys != op->keys || a->hits != done->hits ||
+                 a->has_effect != done->has_effect || a->is_fill != op->is_fill)) {
+        receiver_count_alike(r);
+        *a = (struct receiver_alike){op->verb,         op->keys,    done->hits,
+                                     done->has_effect, op->is_fill, 0};
+    }
+    a->n += n;
 }
 
 /* n good replies that count alike, the last of which is this one. */
 static void
-count_good(const struct receiver *r, const struct lconn *c, const struct reply_done *done,
+count_good(struct receiver *r, const struct lconn *c, const struct reply_done *done,
            unsigned n, nsec_t now)
 {
     struct drive *d = r->d;
@@ -32,9 +49,10 @@ count_good(const struct receiver *r, const struct lconn *c, const struct reply_d
         return;
     }
     sender_answered(r->sender, n, now);
-    ctr_add(&d->counters->answered, n);
     if (drive_measures(d, now)) {
-        count_done(d->counters, done, n);
+        count_done(r, done, n);
+    } else {
+        ctr_add(&d->counters->answered, n);
     }
     if (drive_measures(d, op->intended)) {
         bool reads = codec_is_get(op->verb);
@@ -137,8 +155,7 @@ take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
 
 /* Takes the answers in what came. */
 static enum receiver_end
-take_answers(const struct receiver *r, struct lconn *c, const struct lset_bytes *in,
-             nsec_t now)
+take_answers(struct receiver *r, struct lconn *c, const struct lset_bytes *in, nsec_t now)
 {
     struct reply_done two[2], *done = &two[0], *last = &two[1];
     enum receiver_end end = RECEIVER_GOES_ON;

@@ -7,11 +7,20 @@
 
 #include "loadgen/drive/source.h"
 
+/* Good replies in the window, alike but for their times, that are not counted yet. */
+struct receiver_alike {
+    enum codec_verb verb;
+    unsigned keys, hits;
+    bool has_effect, is_fill;
+    unsigned n;
+};
+
 struct receiver {
     struct drive *d;
     struct sender *sender;
     struct source *sources; /* all of them */
     bool tells;             /* one of them wants to hear of answers */
+    struct receiver_alike alike;
 };
 
 void receiver_init(struct receiver *r, struct drive *d, struct sender *sender,
@@ -28,6 +37,8 @@ enum receiver_end {
 /* Reads once from c and takes the answers in it; *at is set to when that was. */
 must_check enum receiver_end receiver_receive(struct receiver *r, struct lconn *c,
                                               nsec_t *at);
+/* Counts what many replies have in common: once in a pass of the loop, and at its end. */
+void receiver_count_alike(struct receiver *r);
 /* Datagrams get lost one by one: those of c that wait for too long are given up, the others
  * are waited for. True when there were any. */
 must_check bool receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now);

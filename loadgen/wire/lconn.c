@@ -265,15 +265,12 @@ lconn_begin_flush(struct lconn *c)
 }
 
 size_t
-lconn_output(const struct lconn *c, const char **bytes)
+lconn_next_datagram(const struct lconn *c)
 {
-    size_t len = c->out_len - c->out_sent;
-    *bytes = c->out + c->out_sent;
-    if (c->is_framed && c->fresh > 1) {
-        unsigned i = c->count - c->fresh; /* one request, one datagram */
-        len = (size_t)(c->ops[slot(c, i + 1)].begin - c->ops[slot(c, i)].begin);
-    }
-    return len;
+    unsigned i = c->count - c->fresh;
+    return c->fresh > 1
+               ? (size_t)(c->ops[slot(c, i + 1)].begin - c->ops[slot(c, i)].begin)
+               : c->out_len - c->out_sent;
 }
 
 bool

@@ -115,8 +115,15 @@ const struct request_op *lconn_push_followup(struct lconn *c, const struct workl
 
 /* A flush begins: forgets which requests the last one issued. */
 void lconn_begin_flush(struct lconn *c);
-/* What is to be sent next; 0 bytes when there is nothing. Valid until the next call. */
-size_t lconn_output(const struct lconn *c, const char **bytes);
+/* What is to be sent next; 0 bytes when there is nothing. Valid until the next call. Of datagrams it is
+ * one, with one request. */
+size_t lconn_next_datagram(const struct lconn *c);
+static inline size_t
+lconn_output(const struct lconn *c, const char **bytes)
+{
+    *bytes = c->out + c->out_sent;
+    return unlikely(c->is_framed) ? lconn_next_datagram(c) : c->out_len - c->out_sent;
+}
 /* `bytes` of it were given to the kernel: requests of which that was the last byte are issued.
  * Returns whether more is to be sent. */
 bool lconn_sent(struct lconn *c, size_t bytes);
