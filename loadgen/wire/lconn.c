@@ -285,12 +285,16 @@ lconn_sent(struct lconn *c, size_t bytes)
 void
 lconn_end_flush(struct lconn *c, nsec_t blocked_at)
 {
+    if (likely(c->out_sent == c->out_len)) {
+        c->blocked_at = c->out_len = c->out_sent = 0;
+        return;
+    }
     /* Blocked from the first time that nothing went. */
-    c->blocked_at = blocked_at == 0 || c->blocked_at == 0 || c->out_sent > 0
-                        ? blocked_at
-                        : c->blocked_at;
+    if (blocked_at == 0 || c->blocked_at == 0 || c->out_sent > 0) {
+        c->blocked_at = blocked_at;
+    }
     c->out_len -= c->out_sent;
-    if (c->out_sent > 0 && c->out_len > 0) {
+    if (c->out_sent > 0) {
         memmove(c->out, c->out + c->out_sent, c->out_len);
     }
     c->out_sent = 0;
