@@ -9,33 +9,28 @@ void
 receiver_count_alike(struct receiver *r)
 {
     struct counters *k = r->d->counters;
-    struct receiver_alike *a = &r->alike;
-    ctr_add(&k->answered, a->n);
-    ctr_add(&k->done[counters_verb_of(a->verb)], a->n);
-    ctr_add(&k->ops[a->verb], a->n);
-    ctr_add(&k->no_effect[a->verb], a->has_effect ? 0 : a->n);
-    if (codec_is_get(a->verb)) {
-        ctr_add(&k->keys, (uint64_t)a->keys * a->n);
-        ctr_add(&k->hits, (uint64_t)a->hits * a->n);
+    const struct reply_done *done = &r->alike;
+    enum codec_verb verb = done->op.verb;
+    unsigned n = r->alike_count;
+    ctr_add(&k->answered, n);
+    ctr_add(&k->done[counters_verb_of(verb)], n);
+    ctr_add(&k->ops[verb], n);
+    ctr_add(&k->no_effect[verb], done->has_effect ? 0 : n);
+    if (codec_is_get(verb)) {
+        ctr_add(&k->keys, (uint64_t)done->op.keys * n);
+        ctr_add(&k->hits, (uint64_t)done->hits * n);
     } else {
-        ctr_add(&k->filled, a->is_fill && a->has_effect ? a->n : 0);
+        ctr_add(&k->filled, done->op.is_fill && done->has_effect ? n : 0);
     }
-    a->n = 0;
+    r->alike_count = 0;
 }
 
-/* n replies like this one, in the window of what is completed. */
-static inline void
-count_done(struct receiver *r, const struct reply_done *done, unsigned n)
+/* But for their times, and the bytes of their values. */
+static inline bool
+are_alike(const struct reply_done *a, const struct reply_done *b)
 {
-    struct receiver_alike *a = &r->alike;
-    const struct request_op *op = &done->op;
-    if (unlikely(a->verb != op->verb || a->keys != op->keys || a->hits != done->hits ||
-                 a->has_effect != done->has_effect || a->is_fill != op->is_fill)) {
-        receiver_count_alike(r);
-        *a = (struct receiver_alike){op->verb,         op->keys,    done->hits,
-                                     done->has_effect, op->is_fill, 0};
-    }
-    a->n += n;
+    return a->op.verb == b->op.verb && a->op.keys == b->op.keys && a->hits == b->hits &&
+           a->has_effect == b->has_effect && a->op.is_fill == b->op.is_fill;
 }
 
 /* n good replies that count alike, the last of which is this one. */
@@ -50,7 +45,11 @@ count_good(struct receiver *r, const struct lconn *c, const struct reply_done *d
     }
     sender_answered(r->sender, n, now);
     if (drive_measures(d, now)) {
-        count_done(r, done, n);
+        if (unlikely(!are_alike(done, &r->alike))) {
+            receiver_count_alike(r);
+            r->alike = *done;
+        }
+        r->alike_count += n;
     } else {
         ctr_add(&d->counters->answered, n);
     }
@@ -70,9 +69,7 @@ static inline bool
 counts_alike(const struct reply_done *a, const struct reply_done *b)
 {
     return a->op.issued == b->op.issued && a->op.intended == b->op.intended &&
-           a->op.verb == b->op.verb && a->op.keys == b->op.keys && a->hits == b->hits &&
-           a->value_bytes == b->value_bytes && a->has_effect == b->has_effect &&
-           a->op.is_fill == b->op.is_fill;
+           a->value_bytes == b->value_bytes && are_alike(a, b);
 }
 
 /* What is kept of each request, where that is wanted. */

@@ -7,20 +7,14 @@
 
 #include "loadgen/drive/source.h"
 
-/* Good replies in the window, alike but for their times, that are not counted yet. */
-struct receiver_alike {
-    enum codec_verb verb;
-    unsigned keys, hits;
-    bool has_effect, is_fill;
-    unsigned n;
-};
-
 struct receiver {
     struct drive *d;
     struct sender *sender;
     struct source *sources; /* all of them */
     bool tells;             /* one of them wants to hear of answers */
-    struct receiver_alike alike;
+    /* Of good replies in the window, so many like this one are not counted yet. */
+    struct reply_done alike;
+    unsigned alike_count;
 };
 
 void receiver_init(struct receiver *r, struct drive *d, struct sender *sender,
