@@ -5,13 +5,14 @@
 use MCTest;
 use MCLoad;
 use MCSwarm;
+use Time::HiRes 'sleep';
 
 my $server = serve();
 my $at = $server->at;
 my $agent = start_agent('127.0.0.2');
 
-my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $STOP, $SAMPLE, $RENEW) =
-    (1, 3, 6, 7, 10, 11, 12, 13, 14, 15, 16);
+my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMP, $STAMPS, $START, $DELTA, $DONE, $STOP, $SAMPLE, $RENEW) =
+    (1, 3, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16);
 my $MOST = ~0;
 
 sub n { return pack 'Q>', $_[0]; }
@@ -38,7 +39,7 @@ sub renumbered($bytes, $by) {
 # Passes frames on from one to the other until one of them ends the connection. The type may
 # be 'stop': right behind the order to start comes the one to stop; and 'log': their types go to a file; and
 # 'cut': both are left behind the first frame of the type. A function is told of each frame its type and
-# whether it is the leader's, and says whether it is passed on.
+# whether it is the leader's, and the frame, and says whether it is passed on.
 sub pass_on {
     my ($leader, $there, $type, $tag, $value) = @_;
     my $stops = $type eq 'stop';
@@ -58,7 +59,7 @@ sub pass_on {
             while (length $waiting{$s} >= 4 && length $waiting{$s} >= 4 + unpack 'N', $waiting{$s}) {
                 my $frame = substr $waiting{$s}, 0, 4 + unpack('N', $waiting{$s}), '';
                 print $types unpack('x4n', $frame), ' ';
-                next if !$watch->(unpack('x4n', $frame), $s == $leader);
+                next if !$watch->(unpack('x4n', $frame), $s == $leader, $frame);
                 my $is_hello = unpack('x4n', $frame) == $HELLO && $s == $leader;
                 $frame = changed($frame, $tag, $value) if unpack('x4n', $frame) == $type && !$is_hello;
                 $frame = renumbered($frame, $more) if $s == $leader && $more > 0;
@@ -137,15 +138,43 @@ $began = time;
 cmp_ok(time - $began, '<', 90, 'abort ends the warm-up') or diag($run->{err});
 like($run->{err}, qr/the run was given up/, '... with a line');
 
+# The agent's processes that serve leaders.
+sub services {
+    return map { m{^/proc/(\d+)/} && (proc_status($1, 'PPid') // 0) == agent_pid($agent) ? $1 : () }
+        glob '/proc/[0-9]*/status';
+}
+
+sub append($file, $text) {
+    open my $fh, '>>', $file or die "$file: $!";
+    print $fh $text;
+    close $fh;
+}
+
+# One that stood still says how long, also when words of its leader have come meanwhile.
+{
+    my $log = scratch_dir() . '/behind';
+    my ($is_heard, @stopped);
+    ($run) = run_between('load', sub ($type, $is_leader, $frame) {
+        append($log, join '', map { $_->[0] == 18 ? unpack('Q>', $_->[1]) . "\n" : () } fields_of(substr $frame, 22))
+            if $type == $STAMPS;
+        $is_heard ||= $type == $STAMPS;
+        if ($type == $STAMP && $is_heard && !@stopped) {
+            kill 'STOP', @stopped = services();
+            wait_until(sub { !grep { (proc_status($_, 'State') // 'Z') !~ /[TZ]/ } @stopped });
+            in_child(sub { sleep 0.5; kill 'CONT', @stopped });
+        }
+        return 1;
+    });
+    my ($most) = sort { $b <=> $a } split ' ', read_file($log);
+    cmp_ok($most, '>=', 0.4e9, 'an agent that stood still for 0.5 s was late by what is above 0.1 s') or diag($run->{err});
+}
+
 # A process that ends by a signal in a run says nothing more: that it was ended is no result.
 {
     my $log = scratch_dir() . '/ended';
-    ($run) = run_between('load', sub ($type, $is_leader) {
-        open my $fh, '>>', $log or die;
-        print $fh "$type ";
-        close $fh;
-        kill 'TERM', map { m{^/proc/(\d+)/} && (proc_status($1, 'PPid') // 0) == agent_pid($agent) ? $1 : () }
-            glob '/proc/[0-9]*/status' if $type == $DELTA;
+    ($run) = run_between('load', sub ($type, @) {
+        append($log, "$type ");
+        kill 'TERM', services() if $type == $DELTA;
         return 1;
     }, ['-l', 1, '-t', 2]);
     unlike(read_file($log), qr/\b$DONE\b/, 'an agent that is ended says no DONE') or diag($run->{err});
@@ -156,7 +185,7 @@ like($run->{err}, qr/the run was given up/, '... with a line');
 {
     my $pid_file = scratch_dir() . '/leader';
     my $is_deaf = 0;
-    ($run) = run_between('load', sub ($type, $is_leader) {
+    ($run) = run_between('load', sub ($type, $is_leader, @) {
         $is_deaf ||= $type == $START;
         kill 'TERM', int read_file($pid_file) if $is_leader && ($type == $START || $type == $STOP);
         return $type == $START || !$is_deaf;

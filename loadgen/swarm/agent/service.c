@@ -35,8 +35,9 @@ struct service {
     /* What of the run has been sent, one a class. */
     struct counters *sent;
     uint64_t interval_sent, samples_sent;
-    bool is_awaited; /* the leader waits for READY */
-    nsec_t behind;   /* most, since the last heartbeat */
+    bool is_awaited;  /* the leader waits for READY */
+    nsec_t looked_at; /* when its loop came round last, */
+    nsec_t behind;    /* and how late, at most, since the last heartbeat */
     bool is_over;
 };
 
@@ -305,7 +306,8 @@ on_frame(struct service *s, const struct frame *f, nsec_t heard)
         break;
     case MESSAGE_CONFIG:
         wrong = configure(s, f);
-        lease_renew(&s->lease, clock_now()); /* finding addresses may have taken long */
+        s->looked_at = clock_now(); /* finding addresses may have taken long */
+        lease_renew(&s->lease, s->looked_at);
         break;
     case MESSAGE_RENEW:
         wrong = renew(s, f);
@@ -380,6 +382,16 @@ limit_loading(struct service *s, nsec_t now)
     }
 }
 
+/* Wherever the process stood still since it looked last: after a long stop there always is a
+ * word of the leader, so what ended the wait tells nothing. */
+static void
+note_lateness(struct service *s, nsec_t now)
+{
+    nsec_t late = now > s->looked_at + LOOK ? now - s->looked_at - LOOK : 0;
+    s->behind = late > s->behind ? late : s->behind;
+    s->looked_at = now;
+}
+
 static void
 look_after(struct service *s)
 {
@@ -388,13 +400,10 @@ look_after(struct service *s)
         {.fd = s->job.wake.fd, .events = POLLIN},
         {.fd = s->signal_fd, .events = POLLIN},
     };
-    nsec_t before = clock_now();
     int rc = poll(fds, 3, (int)(LOOK / NSEC_PER_MSEC));
     nsec_t now = clock_now();
     must(rc >= 0 || errno == EINTR);
-    if (rc == 0 && now > before + LOOK && now - before - LOOK > s->behind) {
-        s->behind = now - before - LOOK;
-    }
+    note_lateness(s, now);
     if (rc > 0 && fds[0].revents != 0) {
         on_input(s);
     }
@@ -470,6 +479,7 @@ service_run(const struct service_conf *conf, int fd)
     job_init(&s.job);
     s.taken_at = clock_now();
     if (s.signal_fd != -1 && take_charge(&s)) {
+        s.looked_at = clock_now();
         while (!s.is_over) {
             look_after(&s);
         }
