@@ -209,13 +209,26 @@ SKIP: {
 
     # Windows of whole seconds are times, not counts.
     my $whole_s = scratch_file('whole.json', read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": 5/gr);
-    for my $case ([[], 5], [['--in-turn'], 10]) {
-        my ($args, $seconds) = @$case;
+    for my $case ([[], 5, 2 * $one->{'totals.qps'}], [['--in-turn'], 10, 2 * $one->{'totals.requests'} / 10]) {
+        my ($args, $seconds, $rate) = @$case;
         mcload('merge', @$args, '-o', "$dir/whole2.json", $whole_s, $whole_s);
         my $w = json_of("$dir/whole2.json");
         cmp_ok($w->{'totals.seconds'}, '==', $seconds, "two windows of 5 s @$args: $seconds s");
-        cmp_ok(abs($w->{'totals.qps'} - 2 * $one->{'totals.requests'} / $seconds), '<', 1e-6,
-            '... and the rate that follows');
+        cmp_ok(abs($w->{'totals.qps'} - $rate), '<', 1e-6, '... and the rate that follows');
+    }
+
+    # Rates of runs at the same time add up, however long each was; whole ones are no counts.
+    my %rates = (qps => [427, 395.75], offered_qps => [450, 400], achieved_qps => [426.5, 394]);
+    my @runs = map {
+        my ($n, $seconds) = @$_;
+        my $text = read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": $seconds/gr;
+        $text =~ s/("totals": \{.*?"$_": )[\d.]+/$1$rates{$_}[$n]/s for keys %rates;
+        scratch_file("$seconds-s.json", $text);
+    } [0, 1], [1, 3];
+    for my $order ([0, 1], [1, 0]) {
+        mcload('merge', '-o', "$dir/rates.json", @runs[@$order]);
+        has(json_of("$dir/rates.json"), 'rates of 1 s and of 3 s at the same time: the sums', 'totals.seconds' => ['==', 3],
+            map { ("totals.$_" => ['==', sum(@{$rates{$_}})]) } keys %rates);
     }
 
     # What is of one run is not told of all.

@@ -214,7 +214,15 @@ add_sizes(const struct merge *m, json_t *into, const json_t *from)
 /* A share, which may be whole: there is no sum of it; one that runs have in common stays. */
 #define SHARE "hits_expected"
 
-/* Counts add up, and histograms are added. */
+static bool
+is_rate(const char *key)
+{
+    size_t len = strlen(key);
+    return len >= 3 && strcmp(key + len - 3, "qps") == 0;
+}
+
+/* Counts add up, and histograms are added. Rates do, of runs at the same time, however long each
+ * of them was. */
 static bool
 add_tree(const struct merge *m, json_t *into, const json_t *from,
          const struct hist *waits)
@@ -235,9 +243,9 @@ add_tree(const struct merge *m, json_t *into, const json_t *from,
             if (!add_tree(m, mine, value, waits)) {
                 return false;
             }
-        } else if (strcmp(key, "seconds") == 0) { /* may be whole, as counts are */
+        } else if (strcmp(key, "seconds") == 0 || is_rate(key)) { /* may be whole */
             double x = tree_number(into, key), y = tree_number(from, key);
-            put_number(into, key, m->in_turn ? x + y : fmax(x, y));
+            put_number(into, key, m->in_turn || is_rate(key) ? x + y : fmax(x, y));
         } else if (json_is_integer(mine) && json_is_integer(value)) {
             put_count(into, key,
                       (uint64_t)json_integer_value(mine) +
@@ -250,6 +258,7 @@ add_tree(const struct merge *m, json_t *into, const json_t *from,
     return true;
 }
 
+/* Of runs one after another. */
 static void
 renew_rates(json_t *top)
 {
@@ -416,7 +425,9 @@ add_result(struct merge *m, json_t *into, const json_t *from)
             json_array_extend(json_object_get(into, listed[i]),
                               json_object_get(from, listed[i]));
         }
-        renew_rates(into);
+        if (m->in_turn) {
+            renew_rates(into);
+        }
         is_good = add_sizes(m, into, from) && add_classes(m, into, from);
         bool is_valid = json_is_true(json_object_get(into, "valid")) &&
                         json_is_true(json_object_get(from, "valid"));

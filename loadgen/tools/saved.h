@@ -82,7 +82,7 @@ extern const struct saved_reader {
     bool (*read)(struct saved *s, const char *path, const char *class, char *err);
     /* Writes to `out_path`, as saved_write does, one result in place of several. Histograms are added
      * bucket by bucket; counts add up. `in_turn`: the runs came one after another, else they ran
-     * at the same time, and their rates add up. */
+     * at the same time, and their rates add up, however long each was. */
     bool (*merge)(const char *const *paths, unsigned count, bool in_turn,
                   const char *out_path, char *err);
 } *const saved_reader;
