@@ -307,6 +307,26 @@ PY
             out => qr/^Warning: different workloads: $key is $is in a, $was in other-$key$/m);
     }
 
+    # Each file is one run; names of files may have any bytes.
+    mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-q', '500', '-c', '2', @{$_->[1]}, '--json', "$dir/$_->[0].json")
+        for ['repeated', ['--repeat=2']], ['scanned', ['--scan=500:600:100']];
+    for my $name ('repeated', 'scanned') {
+        my $file = "$dir/$name.json";
+        has(mcload('merge', '-o', "$dir/never.json", @$_), "merge of $name: refused, by what it is", status => 2,
+            err => "mcload: $file: it has several runs (--repeat, --scan), and one of each file is merged: "
+                . "make each with a --json of its own\n") for ["$dir/a.json", $file], [$file, "$dir/a.json"], [$file];
+        ok(!-e "$dir/never.json", '... and writes nothing');
+    }
+    my $odd = scratch_file("a\xff\xe9.json", read_file("$dir/a.json"));
+    my $wide = scratch_file("a\xc3\xa9.json", read_file("$dir/a.json"));
+    for my $order ([$odd, $wide, "$dir/a.json"], ["$dir/a.json", $wide, $odd]) {
+        mcload('merge', '-o', "$dir/named.json", @$order);
+        my $merged = json_of("$dir/named.json")->{merged} // '';
+        is(scalar(() = $merged =~ /"[^"]+"/g), 3, 'merged: a name for each file');
+        like($merged, qr{/a\\u00ff\\u00e9\.json"}, '... of one that is not UTF-8 its bytes');
+        like($merged, qr{/a\\u00e9\.json"}, '... and of one that is, its characters');
+    }
+
     # ---- compare -----------------------------------------------------------------------
 
     # Closed loops: every request is answered, so all percentiles are known.

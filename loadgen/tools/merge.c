@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "base/alloc.h"
 #include "loadgen/measure/ci.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/report/schema.h"
@@ -448,27 +449,60 @@ write_tree(const json_t *top, const char *path, char *err)
     return is_good;
 }
 
+/* One run of each file: those of a scan are of different loads. */
+static json_t *
+load_run(const struct merge *m)
+{
+    json_t *top = tree_load(m->path, m->err);
+    if (top != NULL && json_object_get(top, TREE_RUNS) != NULL) {
+        refuse(m,
+               "it has several runs (--repeat, --scan), and one of each file is merged: "
+               "make each with a --json of its own");
+        json_decref(top);
+        top = NULL;
+    }
+    return top;
+}
+
+/* Names need not be UTF-8; of those that are not each byte is shown as Latin-1, as a run shows its
+ * arguments. */
+static void
+add_name(json_t *names, const char *path)
+{
+    char *text = alloc_bytes(2 * strlen(path) + 1), *end = text;
+    for (const unsigned char *p = (const unsigned char *)path; *p != '\0'; p++) {
+        if (*p >= 0x80) {
+            *end++ = (char)(0xc0 | *p >> 6);
+        }
+        *end++ = (char)(*p >= 0x80 ? 0x80 | (*p & 0x3f) : *p);
+    }
+    *end = '\0';
+    json_t *name = json_string(path);
+    json_array_append_new(names, name != NULL ? name : json_string(text));
+    free(text);
+}
+
 bool
 tree_merge(const char *const *paths, unsigned count, bool in_turn, const char *out_path,
            char *err)
 {
     struct merge m = {
         .in_turn = in_turn, .err = err, .path = paths[0], .first = paths[0]};
-    json_t *top = tree_load(paths[0], err);
+    json_t *top = load_run(&m);
     if (top == NULL) {
         return false;
     }
     json_t *names = json_array();
-    json_array_append_new(names, json_string(paths[0]));
+    add_name(names, paths[0]);
     bool is_good = true;
     for (unsigned i = 1; i < count && is_good; i++) {
         m.path = paths[i];
-        json_t *next = tree_load(paths[i], err);
+        json_t *next = load_run(&m);
         is_good = next != NULL && add_result(&m, top, next);
         keep_equal(top, next, "target");
         keep_equal(top, next, "env");
         json_decref(next);
-        json_array_append_new(names, json_string(paths[i]));
+        add_name(names, paths[i]);
     }
     json_object_set_new(top, "merged", names);
     if (count > 1) {
