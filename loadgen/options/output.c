@@ -162,9 +162,26 @@ init(struct options *o)
     o->sample = 1;
 }
 
+/* What there would be to see of a run. */
+static bool
+wants_report(const struct options *o)
+{
+    const char *const files[] = {o->json, o->output, o->save, o->hgrm, o->hlog, o->plot};
+    bool wants =
+        o->format != FORMAT_TEXT || o->shows_intervals || o->by_size || o->shows_env;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        wants = wants || files[i] != NULL;
+    }
+    return wants;
+}
+
 static const char *
 settle(struct options *o)
 {
+    if (o->load_only && wants_report(o)) {
+        return "--loadonly stores records and measures nothing: without options of the "
+               "report and its files, which are for the run that follows with --noload";
+    }
     if (o->save != NULL && (o->agents_len > 0 || o->is_agent)) {
         return "--save is for one process, without agents";
     }

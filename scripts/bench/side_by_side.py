@@ -348,9 +348,9 @@ class Bench:
     def start_load(self, server, *options):
         """mcload against the server, on CLIENT_CPU; finish_load() has the result."""
         path = os.path.join(self.work, f"{len(self.started)}.json")
-        argv = ["taskset", "-c", str(CLIENT_CPU), self.mcload, "-s",
-                server.target(), "--json", path]
+        argv = ["taskset", "-c", str(CLIENT_CPU), self.mcload, "-s", server.target()]
         argv += [str(option) for option in options]
+        argv += [] if "--loadonly" in argv else ["--json", path]
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
         process.json_path = path

@@ -204,6 +204,9 @@ TEST(test_measuring_client)
 #define ONE_MIX                                                                          \
     "mcload: --ops is the whole mix: give sets their share in it (set:0.1), without "    \
     "--update and --ratio "
+#define ONLY_LOADED                                                                      \
+    "mcload: --loadonly stores records and measures nothing: without options of the "    \
+    "report and its files, which are for the run that follows with --noload\n"
 #define NO_TIME "mcload: the time of an objective is a number with ns, us, ms or s "
 
 static const struct {
@@ -286,6 +289,17 @@ static const struct {
     {{"--format=csv", "--by-size"},
      "mcload: --format=csv has no rows for --by-size: --format=text, or --json=FILE "
      "beside\n"},
+    {{"--loadonly", "--json=/j"}, ONLY_LOADED},
+    {{"--loadonly", "--json=-"}, ONLY_LOADED},
+    {{"--loadonly", "--output=/o"}, ONLY_LOADED},
+    {{"--loadonly", "--save=/s"}, ONLY_LOADED},
+    {{"--loadonly", "--hgrm=/h"}, ONLY_LOADED},
+    {{"--loadonly", "--hlog=/h"}, ONLY_LOADED},
+    {{"--loadonly", "--plot=/p"}, ONLY_LOADED},
+    {{"--loadonly", "--format=mutilate"}, ONLY_LOADED},
+    {{"--loadonly", "--interval=1"}, ONLY_LOADED},
+    {{"--loadonly", "--by-size"}, ONLY_LOADED},
+    {{"--loadonly", "--env-report"}, ONLY_LOADED},
 };
 
 /* These are good: each overrides the other, or acts. */
@@ -299,6 +313,7 @@ static const struct {
     {{"--class=a:{workload=ycsb:a update=0.25}"}, 0.25},
     {{"--class=a:{-u 0.5}"}, 0.5},
     {{"--format=csv", "--by-size", "--interval=1", "--json=/j"}, 0},
+    {{"--loadonly", "--progress=always", "-v", "--percentiles=50"}, 0},
     {{"--tls-verify=no", "--transport=tls"}, 0},
     {{"--tls-verify=no", "-s", "127.0.0.1,tls://127.0.0.2"}, 0},
     {{"--agent-mode", "--tls-ca=/ca", "--key-file=/k"}, 0},
