@@ -40,6 +40,12 @@ report_scan_row(const struct result *r, const struct options *o, double target, 
             result_ratio(report_totals(r).done, r->elapsed_s), form.width + 1, target);
 }
 
+static const char *const doubts[] = {
+    [SEARCH_CUT_SHORT] = "there was no time for more runs: --search-budget",
+    [SEARCH_DISAGREES] = "the runs do not agree where",
+    [SEARCH_UNSURE] = "the runs are too short to be sure where: --time",
+};
+
 /* One sentence. */
 static void
 print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
@@ -58,8 +64,8 @@ print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
         fprintf(out, "the lowest tried, %.1f/s, missed it by %s", a->high,
                 search_bound_names[a->bound]);
     } else {
-        fprintf(out, "it is between %.1f/s and %.1f/s, and the runs do not agree where",
-                a->low, a->high);
+        fprintf(out, "it is between %.1f/s and %.1f/s, and %s", a->low, a->high,
+                doubts[a->doubt]);
     }
     fprintf(out, " (%u runs in %.1f s).\n", a->probes, a->seconds);
 }

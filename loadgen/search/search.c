@@ -509,6 +509,23 @@ best_of(const struct search *s, const struct span *span)
     return best;
 }
 
+static enum search_doubt
+doubt_of(const struct search *s, double low, double high)
+{
+    enum search_doubt doubt = SEARCH_CUT_SHORT;
+    for (unsigned i = 0; i < s->confirmed_count; i++) {
+        const struct search_point *p = &s->confirmed[i];
+        bool is_inside = p->rate > low && (high == 0 || p->rate < high);
+        if (is_inside && p->met > 0 && p->met < p->runs) {
+            return SEARCH_DISAGREES;
+        }
+        if (is_inside && p->runs == SEARCH_REPEATS && p->verdict == SEARCH_OPEN) {
+            doubt = SEARCH_UNSURE;
+        }
+    }
+    return doubt;
+}
+
 struct search_answer
 search_answer(const struct search *s)
 {
@@ -534,6 +551,7 @@ search_answer(const struct search *s)
     a.low = span.low;
     a.high = span.high;
     a.bound = span.bound;
+    a.doubt = doubt_of(s, a.low, a.high);
     a.qps = best_of(s, &span);
     a.is_met = a.qps > 0;
     a.is_found = a.is_met && span.high - span.low <= a.qps;

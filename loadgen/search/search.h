@@ -109,6 +109,13 @@ struct search {
     unsigned confirmed_count;
 };
 
+/* Why an answer is not narrower. */
+enum search_doubt {
+    SEARCH_CUT_SHORT, /* there was no time for more runs */
+    SEARCH_DISAGREES, /* at a rate within it runs met the goal, and others missed it */
+    SEARCH_UNSURE, /* they agree, but have the limit within their confidence interval */
+};
+
 /* What it came to. The truth lies between low and high. */
 struct search_answer {
     bool is_met;             /* at some rate */
@@ -117,6 +124,7 @@ struct search_answer {
     bool is_confirmed;       /* runs with fresh connections have said so */
     double qps, low, high;   /* high 0: no rate missed the goal */
     enum search_bound bound; /* why the rate at `high` has missed it */
+    enum search_doubt doubt;
     double limit, peak, ceiling;
     unsigned probes;
     double seconds;

@@ -633,6 +633,33 @@ TEST_LOOP(test_search_of_nothing, 2)
     expect_part(text, why[_i]);
 }
 
+static const struct {
+    unsigned runs, met;
+    const char *says;
+} doubts[] = {
+    {3, 3, "the runs are too short to be sure where: --time"},
+    {3, 2, "the runs do not agree where"},
+    {2, 2, "there was no time for more runs: --search-budget"},
+};
+
+/* Why the search does not know better. */
+TEST_ROWS(test_search_in_doubt, doubts, row->says)
+{
+    static struct search s;
+    char says[200];
+    s = (struct search){.conf = {.limit = 1e6, .tolerance = .01}, .peak = 1e4};
+    s.tried[s.tried_count++] = (struct search_point){.rate = 1e3, .verdict = SEARCH_MET};
+    s.tried[s.tried_count++] = (struct search_point){
+        .rate = 9e3, .verdict = SEARCH_MISSED, .bound = SEARCH_BY_LATENCY};
+    s.confirmed[s.confirmed_count++] = (struct search_point){
+        .rate = 5e3, .verdict = SEARCH_OPEN, .runs = row->runs, .met = row->met};
+    ck_assert_ptr_null(goal_parse(&options.goal, "p99:1ms"));
+    result.search = &s;
+    snprintf(says, sizeof says,
+             "p99 <= 1000 us: it is between 1000.0/s and 9000.0/s, and %s (", row->says);
+    expect_part(text_of(), says);
+}
+
 /* Servers that began anew are named, and left out. */
 TEST(test_restarted_servers)
 {

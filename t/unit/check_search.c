@@ -340,6 +340,45 @@ TEST(cut_short)
     ck_assert(was_found[false] && was_found[true]);
 }
 
+/* All runs agree, but one so short tells nothing of what is above a percentile. */
+static struct search_outcome
+run_short(struct model *m, double rate)
+{
+    struct search_outcome o = run_cliff(m, rate);
+    o.high = INFINITY;
+    return o;
+}
+
+/* Clear at low rates and at high ones; in between every other run is slow. */
+static struct search_outcome
+run_divided(struct model *m, double rate)
+{
+    bool is_slow = rate > 60e3 || (rate > 10e3 && ++m->runs % 2 == 0);
+    return noisy(m, rate, is_slow ? 100e6 : 100e3, MU);
+}
+
+static const struct {
+    run_function run;
+    unsigned budget; /* runs */
+    enum search_doubt doubt;
+} doubts[] = {
+    {run_short, 200, SEARCH_UNSURE},
+    {run_divided, 200, SEARCH_DISAGREES},
+    {run_divided, 5, SEARCH_CUT_SHORT},
+};
+
+/* Why an interval is wider than the rate itself. */
+TEST_ROWS(wide, doubts, NULL)
+{
+    struct model m = {.run = row->run, .noise = 0.05, .cliff = 60e3};
+    struct search_conf conf = usual;
+    conf.budget_s = row->budget * RUN_S;
+    rng_init(&m.rng, 1, 0);
+    struct search_answer a = search(&m, &conf);
+    ck_assert(a.is_met && !a.is_found);
+    ck_assert_int_eq(a.doubt, row->doubt);
+}
+
 TEST(always)
 {
     struct model m = {.run = run_flat, .noise = 0.05};
