@@ -57,7 +57,8 @@ is(shift @lines, 'class,type,count,unanswered,avg,std,min,50th,99th,max,qps,keys
     'its header');
 is(scalar @lines, 2, 'a line for each type');
 like($lines[0], qr/^"all",read,\d+,\d+(?:,[\d.]*){11},(?:true|false)$/, 'reads');
-is(scalar(split /,/, $lines[1]), 16, 'as many fields as names');
+like($lines[1], qr/^"all",update,0,0(?:,[\d.]*){7},,,,[\d.]+,(?:true|false)$/, 'updates: keys, misses and errors stand once');
+is(scalar(split /,/, $lines[1]), 16, '... as many fields as names');
 
 # Several runs have one line of names, and nothing else but theirs.
 $run = mcload(@at, '--noload', '-q', '1k', '--format=csv', '--repeat=2');

@@ -60,10 +60,15 @@ print_rows(const struct result *run, unsigned c, const struct options *o, double
         } else {
             fprintf(out, ",%.3f", report_us(hist_max(h)));
         }
-        fprintf(out, ",%.3f,%.0f,%.0f,%ju,%.3f,%s",
-                result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds), t.keys,
-                t.misses, (uintmax_t)counters_error_sum(&r->total), t.seconds,
-                r->is_valid ? "true" : "false");
+        fprintf(out, ",%.3f",
+                result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds));
+        if (verb == COUNTERS_READ) { /* once of each class: rows may be added up */
+            fprintf(out, ",%.0f,%.0f,%ju", t.keys, t.misses,
+                    (uintmax_t)counters_error_sum(&r->total));
+        } else {
+            fputs(",,,", out);
+        }
+        fprintf(out, ",%.3f,%s", t.seconds, r->is_valid ? "true" : "false");
         if (o->scan.is_given) {
             fprintf(out, ",%.0f", target);
         }
