@@ -76,8 +76,28 @@ print_estimate(struct estimate e, FILE *out)
     fprintf(out, " %30s", text);
 }
 
+static bool
+is_valid(const struct saved *group)
+{
+    bool is_valid = true;
+    for (unsigned i = 0; i < group->count; i++) {
+        is_valid = is_valid && group->runs[i].is_valid;
+    }
+    return is_valid;
+}
+
+/* Of a side with a run that says nothing of the server a difference says nothing of it, either. */
+static const char *
+doubt_of(const struct saved *a, const struct saved *b)
+{
+    static const char *const doubts[2][2] = {
+        {"", ", but B is INVALID"}, {", but A is INVALID", ", but both are INVALID"}};
+    return doubts[!is_valid(a)][!is_valid(b)];
+}
+
 static void
-print_change(enum compare_verdict verdict, double from, double to, FILE *out)
+print_change(enum compare_verdict verdict, double from, double to, const char *doubt,
+             FILE *out)
 {
     double change = from > 0 ? 100 * (to - from) / from : 0;
     if (verdict == COMPARE_UNKNOWN) {
@@ -85,8 +105,8 @@ print_change(enum compare_verdict verdict, double from, double to, FILE *out)
     } else if (verdict == COMPARE_SAME) {
         fputs("  no difference shown\n", out);
     } else {
-        fprintf(out, "  B is %s (%+.1f%%)\n",
-                verdict == COMPARE_LOWER ? "lower" : "higher", change);
+        fprintf(out, "  B is %s (%+.1f%%)%s\n",
+                verdict == COMPARE_LOWER ? "lower" : "higher", change, doubt);
     }
 }
 
@@ -109,7 +129,7 @@ print_rates(const struct saved *a, const struct saved *b, FILE *out)
     print_change(fabs(change) <= RATE_TOLERANCE ? COMPARE_SAME
                  : change < 0                   ? COMPARE_LOWER
                                                 : COMPARE_HIGHER,
-                 x, y, out);
+                 x, y, doubt_of(a, b), out);
 }
 
 static void
@@ -170,7 +190,7 @@ compare_print(const struct saved *a, const struct saved *b, FILE *out)
         fprintf(out, "%-8s", saved_names[at]);
         print_estimate(x, out);
         print_estimate(y, out);
-        print_change(compare_two(x, y), x.value, y.value, out);
+        print_change(compare_two(x, y), x.value, y.value, doubt_of(a, b), out);
     }
     print_rates(a, b, out);
     if (a->count == 1 || b->count == 1) {

@@ -119,6 +119,11 @@ TEST(test_table)
     expect_part(text, "  B is higher (+100.0%)\n");
     expect_part(text, "One run a side");
     free(text);
+    group.runs[0].is_valid = false;
+    text = print();
+    ck_assert_uint_eq(count_of(text, "  B is higher (+100.0%), but A is INVALID\n"),
+                      SAVED_AT);
+    free(text);
     group.runs[0].at[SAVED_P999] = (struct saved_point){.is_measured = false};
     group.runs[0].is_valid = false;
     text = print();
