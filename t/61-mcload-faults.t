@@ -89,7 +89,7 @@ is(number($run, 'gets'), 0, 'half a reply: no get was answered');
 # All are censored: the table says "above", the JSON null, and no parser chokes.
 $run = attack(sub { '' }, '-q', '200', '-c', '2', '-t', '0.4', "--plot=$dir/plot");
 is_invalid($run, 'no request was answered', 'silence');
-like($run->{err}, qr{^mcload: no plot in \Q$dir\E/plot/cdf\.svg: a run has no latencies$}m, 'silence: nothing to be drawn');
+like($run->{err}, qr{^mcload: no plot in \Q$dir\E/plot/cdf\.svg: a run has no latencies: all requests$}m, 'silence: nothing to be drawn');
 ok(!-e "$dir/plot/cdf.svg", 'silence: ... and no file without anything in it');
 cmp_ok(number($run, 'unanswered'), '<=', 2, 'silence: two on their way');
 is(number($run, 'unanswered') + number($run, 'unsent'), number($run, 'offered'), 'silence: the others never sent');

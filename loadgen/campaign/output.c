@@ -284,16 +284,16 @@ as_saved(const struct result *r, const char *name)
 static bool
 draw(const struct output *out, const struct saved *runs, enum plot_kind kind)
 {
-    char name[NAME_MAX_LEN];
+    char name[NAME_MAX_LEN], missing[SAVED_ERR_MAX];
     struct plot plot = {.kind = kind, .groups = runs, .groups_len = 1};
     snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kinds[kind]);
     FILE *f = fopen(name, "w");
     if (f == NULL) {
         return fail(out, name);
     }
-    const char *missing = plot_draw(&plot, f);
+    bool is_drawn = plot_draw(&plot, f, missing);
     bool is_good = close_file(out, f, name);
-    if (missing != NULL) {
+    if (!is_drawn) {
         fprintf(out->err, "mcload: no plot in %s: %s\n", name, missing);
         remove_file(name);
     }

@@ -75,6 +75,13 @@ label_of(const char *what, const struct saved_run *run, char label[LABEL_MAX])
     return label;
 }
 
+static bool
+refuse(char *err, const char *what, const char *run)
+{
+    snprintf(err, SAVED_ERR_MAX, "%s%s", what, run);
+    return false;
+}
+
 static void
 include(struct svg_axis *a, double value)
 {
@@ -121,15 +128,15 @@ draw_cdf(const struct svg_frame *f, const struct saved_run *run, unsigned colour
     }
 }
 
-static const char *
-plot_cdf(const struct plot *p, FILE *out)
+static bool
+plot_cdf(const struct plot *p, FILE *out, char *err)
 {
     const struct saved_run *run;
     struct svg_axis shares = {SVG_PERCENTILE, 0, .9, "percentile (with 95% intervals)"};
     struct svg_frame f = frame_of(out, HEIGHT, shares, LATENCY_AXIS);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         if (hist_count(run->latency) == 0) {
-            return "a run has no latencies";
+            return refuse(err, "a run has no latencies: ", run->name);
         }
         double last = 1 - BEYOND_MIN / total_of(run);
         f.x.max = fmax(f.x.max, last);
@@ -144,7 +151,7 @@ plot_cdf(const struct plot *p, FILE *out)
         svg_legend(&f, n, n, false, label_of("", run, label));
     }
     svg_close(out);
-    return NULL;
+    return true;
 }
 
 /* ---- latency by load ------------------------------------------------------------------ */
@@ -221,8 +228,8 @@ is_one_curve(const struct plot *p)
     return true;
 }
 
-static const char *
-plot_load(const struct plot *p, FILE *out)
+static bool
+plot_load(const struct plot *p, FILE *out, char *err)
 {
     struct svg_axis rates = {SVG_LINEAR, 0, 0, "requests a second"};
     struct svg_frame f = frame_of(out, HEIGHT, rates, LATENCY_AXIS);
@@ -238,7 +245,7 @@ plot_load(const struct plot *p, FILE *out)
         }
     }
     if (!(f.y.min <= f.y.max)) {
-        return "no run has latencies";
+        return refuse(err, "no run has latencies", "");
     }
     svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
     svg_draw_frame(&f);
@@ -262,7 +269,7 @@ plot_load(const struct plot *p, FILE *out)
         svg_note(&f, curves, "hollow: INVALID");
     }
     svg_close(out);
-    return NULL;
+    return true;
 }
 
 /* ---- over time ------------------------------------------------------------------------ */
@@ -282,8 +289,8 @@ draw_over_time(const struct svg_frame *f, const struct saved_run *run, size_t of
     svg_curve_close(&curve);
 }
 
-static const char *
-plot_time(const struct plot *p, FILE *out)
+static bool
+plot_time(const struct plot *p, FILE *out, char *err)
 {
     const struct saved_run *run;
     struct svg_axis seconds = {SVG_LINEAR, 0, 0, "seconds"};
@@ -294,7 +301,7 @@ plot_time(const struct plot *p, FILE *out)
     latency.y = (struct svg_axis){SVG_LOG, INFINITY, 0, "latency, us"};
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         if (run->rows_len == 0) {
-            return "a run has no intervals (--interval)";
+            return refuse(err, "a run has no intervals (--interval): ", run->name);
         }
         for (unsigned i = 0; i < run->rows_len; i++) {
             const struct saved_row *row = &run->rows[i];
@@ -320,7 +327,7 @@ plot_time(const struct plot *p, FILE *out)
         svg_legend(&latency, 2 * n + 1, n, true, label_of("p50 of ", run, label));
     }
     svg_close(out);
-    return NULL;
+    return true;
 }
 
 /* ---- side by side --------------------------------------------------------------------- */
@@ -341,8 +348,8 @@ draw_bar(const struct svg_frame *f, const struct saved_run *run, enum saved_at a
 }
 
 /* A row for the n-th run of each group, with a bar for each group in it. */
-static const char *
-plot_bars(const struct plot *p, FILE *out)
+static bool
+plot_bars(const struct plot *p, FILE *out, char *err)
 {
     char x_title[LABEL_MAX];
     const struct saved_run *run;
@@ -356,7 +363,7 @@ plot_bars(const struct plot *p, FILE *out)
                 run->at[p->at].is_measured ? run->at[p->at].value / NS_PER_US : 0);
     }
     if (!(values.max > 0)) {
-        return "no run has latencies";
+        return refuse(err, "no run has latencies", "");
     }
     if (values.max > BAR_LINEAR_MAX * values.min) {
         f.x.scale = SVG_LOG;
@@ -382,18 +389,18 @@ plot_bars(const struct plot *p, FILE *out)
         svg_legend(&f, g, g, false, group_name(p, g));
     }
     svg_close(out);
-    return NULL;
+    return true;
 }
 
-static const char *(*const draws[PLOT_KINDS])(const struct plot *p, FILE *out) = {
+static bool (*const draws[PLOT_KINDS])(const struct plot *p, FILE *out, char *err) = {
     [PLOT_CDF] = plot_cdf,
     [PLOT_LOAD] = plot_load,
     [PLOT_TIME] = plot_time,
     [PLOT_BARS] = plot_bars,
 };
 
-const char *
-plot_draw(const struct plot *p, FILE *out)
+bool
+plot_draw(const struct plot *p, FILE *out, char *err)
 {
-    return draws[p->kind](p, out);
+    return draws[p->kind](p, out, err);
 }

@@ -26,5 +26,5 @@ struct plot {
 
 extern const char *const plot_kinds[PLOT_KINDS];
 
-/* NULL, or what is missing. */
-const char *plot_draw(const struct plot *p, FILE *out);
+/* False, and nothing is written, with what is missing in err (SAVED_ERR_MAX). */
+must_check bool plot_draw(const struct plot *p, FILE *out, char *err);

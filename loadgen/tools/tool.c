@@ -137,13 +137,10 @@ write_plot(const struct tool *t, const struct saved *groups)
     size_t len;
     FILE *out = open_memstream(&text, &len);
     must(out != NULL);
-    const char *missing = plot_draw(&plot, out);
+    bool is_good = plot_draw(&plot, out, err);
     must(fclose(out) == 0); /* of memory only */
-    if (missing == NULL && !saved_write(t->output, text, err)) {
-        missing = err;
-    }
-    enum tool_status status =
-        missing == NULL ? TOOL_DONE : fail(t, TOOL_UNREADABLE, missing);
+    is_good = is_good && saved_write(t->output, text, err);
+    enum tool_status status = is_good ? TOOL_DONE : fail(t, TOOL_UNREADABLE, err);
     free(text);
     return status;
 }

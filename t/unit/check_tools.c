@@ -134,22 +134,23 @@ TEST(test_table)
 }
 
 /* The picture, or why there is none. */
-static const char *
-draw_or_not(const struct plot *plot, char **text)
+static bool
+draw_or_not(const struct plot *plot, char **text, char *err)
 {
     size_t len;
     FILE *out = open_memstream(text, &len);
-    const char *wrong = plot_draw(plot, out);
+    bool is_drawn = plot_draw(plot, out, err);
     fclose(out);
     ck_assert_uint_eq(strlen(*text), len);
-    return wrong;
+    return is_drawn;
 }
 
 static char *
 draw(const struct plot *plot)
 {
     static char *text; /* the compiler believes that the stream keeps its address */
-    ck_assert_ptr_null(draw_or_not(plot, &text));
+    char err[SAVED_ERR_MAX] = "";
+    ck_assert_msg(draw_or_not(plot, &text, err), "%s", err);
     return text;
 }
 
@@ -232,17 +233,28 @@ TEST(test_bars)
     saved_fini(&groups[1]);
 }
 
-/* What cannot be drawn is said, without a picture. */
+static const char *const nothing[PLOT_KINDS] = {
+    [PLOT_CDF] = "a run has no latencies: empty",
+    [PLOT_LOAD] = "no run has latencies",
+    [PLOT_TIME] = "a run has no intervals (--interval): empty",
+    [PLOT_BARS] = "no run has latencies",
+};
+
+/* What cannot be drawn is said, and of which run where others have it, without a picture. */
 TEST_LOOP(test_nothing_to_plot, PLOT_KINDS)
 {
     FREED char *text = NULL;
+    char err[SAVED_ERR_MAX] = "";
     add(&group, 100, 10, false);
+    free(group.runs[0].name);
+    group.runs[0].name = strdup("empty");
     hist_reset(group.runs[0].latency);
     for (unsigned at = 0; at < SAVED_AT; at++) {
         group.runs[0].at[at].is_measured = false;
     }
     struct plot plot = {.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1};
-    ck_assert_ptr_nonnull(draw_or_not(&plot, &text));
+    ck_assert(!draw_or_not(&plot, &text, err));
+    ck_assert_str_eq(err, nothing[_i]);
     ck_assert_str_eq(text, "");
 }
 
