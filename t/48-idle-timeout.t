@@ -1,6 +1,9 @@
 #!/usr/bin/env perl
 # idle_timeout closes TCP connections from which nothing has come for longer, and no others.
 use MCTest;
+use MCConns;
+use MCPreload;
+use MCTLS;
 use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Time::HiRes qw(time);
 
@@ -79,6 +82,51 @@ each_profile(sub ($profile) {
         debugtime($server, 60);
         mem_stats($server->control)->{idle_kicks} == 2;
     } 'until it reads no more';
+}
+
+# A pause of the whole process, as by SIGSTOP, is not the clients' silence: what came meanwhile is read before
+# anybody is closed. The clock has moved on, and the timer is over before the requests are there, so that the
+# worker looks at it first.
+sub timers_are_over($server) {
+    return !grep { read_file($_) =~ /^it_value: \((?!0, 0\))/m } glob '/proc/' . $server->pid . '/fdinfo/*';
+}
+
+sub while_stopped($server, $clocks, $code) {
+    kill 'STOP', $server->pid;
+    wait_until(sub { is_stopped($server) });
+    control_put($clocks, 0, 1000 * 1_000_000_000);
+    soon { timers_are_over($server) } 'stopped for longer than anybody may be idle';
+    $code->();
+    kill 'CONT', $server->pid;
+}
+
+SKIP: {
+    my $jump = preload('jump') // skip 'no library to preload', 1;
+    my $clocks = scratch_dir() . '/clocks';
+    my $env = {LD_PRELOAD => $jump, JUMP => $clocks};
+    control_put($clocks, 0, 0);
+    my $server = serve('-o', 'idle_timeout=100', '-t', '1', {env => $env});
+    my ($speaks, $mute) = map { $server->connect } 1 .. 2;
+    expect_open($_) for $speaks, $mute;
+    while_stopped($server, $clocks, sub { put($speaks, "version\r\n") });
+    expect_bytes($speaks, VERSION_REPLY, 'what came in a pause is answered');
+    expect_eof($mute, '', 'who said nothing is closed');
+    is(mem_stats($server->control)->{idle_kicks}, 1, '... and counted');
+
+    skip no_tls_because(), 1 if no_tls_because();
+    control_put($clocks, 0, 0);
+    my ($tls, $plain) = (free_port(), free_port());
+    local $ENV{MCTEST_TLS};
+    $server = serve(tls_args(), '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", '-t', '1', {listen => 0, env => $env});
+    $server->{port} = $tls;
+    ($speaks, $mute) = map { $server->connect } 1 .. 2;
+    $server->{port} = $plain;
+    soon { 2 == grep { %{conn_stats($server, $_)} } $speaks, $mute } 'both are with their worker';
+    while_stopped($server, $clocks, sub { MCTLS::tls_begin($speaks); $speaks->connect_SSL });
+    soon { eval { $speaks->connect_SSL } } 'a handshake that began in a pause goes on';
+    expect_open($speaks, '... to its end');
+    expect_eof($mute, '', 'who said nothing is closed');
+    is(mem_stats($server->control)->{ssl_handshake_errors}, 1, '... and counted');
 }
 
 # UNIX connections stay.

@@ -4,6 +4,7 @@
 #include "net/conn.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include "net/worker.h"
 #include "sock/tls.h"
@@ -20,6 +21,13 @@ conn_is_reset(const struct conn *c)
 }
 
 void
+bool
+conn_has_unread(const struct conn *c)
+{
+    int bytes = 0;
+    return !c->edge.is_blocked && ioctl(c->source.fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 conn_link(struct conn *c)
 {
     struct worker *w = c->worker;

@@ -126,6 +126,9 @@ conn_set_state(struct conn *c, enum registry_state state)
 void conn_close(struct conn *c, enum close_reason reason);
 /* The client of a connection that waits for a token is gone. */
 must_check bool conn_is_reset(const struct conn *c);
+/* The client has sent what its worker is about to read, not what waits until the client reads: after a pause
+ * of the whole process its silence was not the client's. */
+must_check bool conn_has_unread(const struct conn *c);
 /* What it was parked for is done: its message is back. */
 void conn_resume(struct conn *c);
 /* Worker is draining: serve what has arrived, then close. */

@@ -37,7 +37,7 @@ conn_tls_expire(struct worker *w)
         if (w->core.env.now - c->tls->since <= CONN_TLS_SECONDS) {
             return;
         }
-        if (c->closing == CLOSE_NONE) {
+        if (c->closing == CLOSE_NONE && !conn_has_unread(c)) {
             ctr_add(&w->tls.handshake_errors, 1);
             conn_close(c, CLOSE_HANDSHAKE);
         }

@@ -61,7 +61,8 @@ on_timer(struct poll_source *timer, unsigned ready)
         struct conn *c = *next;
         *next = c->next;
         uint32_t now = w->core.env.now;
-        if (is_idle(c, now, w->shared->idle_seconds) && !has_read(c, now)) {
+        if (is_idle(c, now, w->shared->idle_seconds) && !has_read(c, now) &&
+            !conn_has_unread(c)) {
             conn_close(c, CLOSE_IDLE);
             ctr_add(&w->ctr.idle_kicks, 1);
         }
