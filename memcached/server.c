@@ -56,7 +56,8 @@ struct server {
     struct net_shared shared;
     struct watch watch;
     struct watchers watchers;
-    bool has_log; /* its thread runs */
+    bool has_log;      /* its thread runs */
+    bool is_cut_short; /* a stop was asked for while it started */
     struct prefixes prefixes;
     struct listen listen;
     struct balancer balancer;
@@ -288,6 +289,14 @@ block_signals(bool is_blocked)
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGHUP);
     PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
+}
+
+static bool
+has_pending_stop(void)
+{
+    sigset_t set;
+    must(sigpending(&set) == 0);
+    return sigismember(&set, SIGTERM) || sigismember(&set, SIGINT);
 }
 
 static int
@@ -540,11 +549,13 @@ tell_end(const struct server *sv)
     }
 }
 
-/* After a graceful stop. A start that failed does not cost the items either. */
+/* After a graceful stop. A start that failed, or was cut short by another signal, does not cost the items
+ * either. */
 static int
 save_items(struct server *sv, int status)
 {
-    bool saves = status == 0 ? sv->loop.ended_by == SIGUSR1 : sv->keep.has_items;
+    bool has_served = status == 0 && !sv->is_cut_short;
+    bool saves = has_served ? sv->loop.ended_by == SIGUSR1 : sv->keep.has_items;
     uint64_t last_gid = sv->has_log ? sv->watch.gid : sv->keep.last_gid;
     if (saves && !keep_save(&sv->keep, sv->shared.store, last_gid)) {
         return STATUS_FAILURE;
@@ -627,6 +638,7 @@ serve(struct server *sv)
         daemon_ready(&sv->daemon);
         config_serve(&sv->stats, wake, &sv->loop);
         tell_ready(sv);
+        sv->is_cut_short = has_pending_stop();
         block_signals(false);
         loop_run(&sv->loop);
     }
