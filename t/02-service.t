@@ -79,6 +79,22 @@ for my $bad ('', '/', '@', 'relative', $long) {
     expect_open($server->connect, 'and it serves');
 }
 
+# A manager that does not read, with room for nothing more, holds up neither clients nor orders nor the end.
+{
+    my $manager = manager("$dir/full");
+    my $server = serve({env => {NOTIFY_SOCKET => "$dir/full"}});
+    told($manager);
+    my ($sent, @fillers); # each socket can send so many only
+    do {
+        socket my $filler, AF_UNIX, SOCK_DGRAM, 0 or die "socket: $!";
+        $filler->blocking(0);
+        push @fillers, $filler;
+        for ($sent = 0; defined send $filler, 'x', 0, pack_sockaddr_un("$dir/full"); $sent++) { }
+    } while $sent > 0;
+    $server->stop('TERM', 'a manager that does not read: the server ends');
+    like($server->err, qr/^memcached: warning: the service manager cannot be told \(NOTIFY_SOCKET\): Resource temporarily unavailable$/m, '... and says so');
+}
+
 # The file of the package, with the sockets of a test.
 {
     my $file = dirname(__FILE__) . '/../scripts/packaging/memcached-qos.conf';

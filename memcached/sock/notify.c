@@ -12,6 +12,8 @@
 #include "base/must.h"
 
 #define TEXT_MAX 1024
+#define PATIENCE_S                                                                       \
+    1 /* for a manager whose socket is full: clients and signals wait meanwhile */
 
 static const char variable[] = "NOTIFY_SOCKET";
 
@@ -54,8 +56,11 @@ send_text(const struct notify *n, const char *fmt, ...)
     va_end(args);
     must(len >= 0 && (size_t)len < sizeof text);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || sendto(fd, text, (size_t)len, MSG_NOSIGNAL,
-                         (const struct sockaddr *)&n->addr, n->len) != len) {
+    struct timeval patience = {.tv_sec = PATIENCE_S};
+    if (fd < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
+        sendto(fd, text, (size_t)len, MSG_NOSIGNAL, (const struct sockaddr *)&n->addr,
+               n->len) != len) {
         log_write(LOG_WARNING,
                   "memcached: warning: the service manager cannot be told (%s): %s",
                   variable, strerror(errno));

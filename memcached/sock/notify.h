@@ -21,7 +21,7 @@ struct notify {
  * log. Before other threads start. */
 void notify_open(struct notify *n);
 
-/* Each waits until the manager has taken the datagram; where it cannot, the log says so.
+/* Each waits for up to a second until the manager's socket has room; where it has none, the log says so.
  * `status`: a line for people. */
 void notify_ready(const struct notify *n, const char *status);
 /* Followed by notify_ready. */
