@@ -392,6 +392,24 @@ SKIP: {
     exchange($client, "get a\r\n", "SERVER_ERROR 307 busy\r\n", 'and no way past a limit');
 }
 
+# Who is closed for want of memory is counted, and the log says so. Over TLS the library is without memory, too.
+if (!$ENV{MCTEST_TLS}) {
+    fail_from(0, 0);
+    my $server = serve('-t', '1', {env => \%environment});
+    my ($last, @clients) = map { $server->connect } 0 .. 200;
+    expect_open($_) for $last, @clients;
+    fail_from(1, $FOR_EVER);
+    put($_, 'get') for @clients; # half a line needs a buffer, a whole one does not
+    put($last, "get nix\r\n");
+    is(read_line($last), "END\r\n", 'no memory for buffers: half a line of each has been read');
+    put($_, " nix\r\n") for @clients;
+    my $closed = grep { read_line($_) ne "END\r\n" } @clients;
+    fail_from(0, 0);
+    cmp_ok($closed, '>', 0, '... some are closed');
+    is(mem_stats($server->control)->{read_buf_oom}, $closed, '... and counted');
+    log_says($server, qr/^memcached: warning: no memory for what a client sends or is sent; its connection is closed(?: \(\d+ more left out\))?$/m, '... and the log says so');
+}
+
 # The file of --config is as it was, or saved: never a part of it. What is read of it in part is not
 # applied.
 {

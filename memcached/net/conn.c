@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include "base/log.h"
 #include "net/worker.h"
 #include "sock/tls.h"
 
@@ -20,7 +21,6 @@ conn_is_reset(const struct conn *c)
            (state.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-void
 bool
 conn_has_unread(const struct conn *c)
 {
@@ -28,6 +28,7 @@ conn_has_unread(const struct conn *c)
     return !c->edge.is_blocked && ioctl(c->source.fd, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
+void
 conn_link(struct conn *c)
 {
     struct worker *w = c->worker;
@@ -66,12 +67,26 @@ to_be_destroyed(struct conn *c)
     c->worker->conns.closed = c;
 }
 
+/* The client sees nothing but a reset. */
+static void
+tell_no_memory(struct worker *w)
+{
+    static struct log_rate rate;
+    ctr_add(&w->core.budget.read_oom, 1);
+    log_write_limited(LOG_WARNING, &rate, w->core.now,
+                      "memcached: warning: no memory for what a client sends or is sent; "
+                      "its connection is closed");
+}
+
 __attribute__((noinline)) void
 conn_close(struct conn *c, enum close_reason reason)
 {
     must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);
     struct worker *w = c->worker;
     c->closing = reason;
+    if (reason == CLOSE_NO_MEMORY) {
+        tell_no_memory(w);
+    }
     queue_leave(&w->core, &c->pump.work);
     coalesce_forget(&c->pump);
     latency_forget(&w->core.latency, &c->pump);

@@ -149,7 +149,7 @@ conn_fill(struct conn *c, const struct turn *turn)
     bool may_read = likely(!p->has_budget) || p->in.cap == BUF_CAPACITY ||
                     budget_allows_read(&k->budget, &k->pool);
     if (!may_read || !buf_open(&p->in, &k->pool, &space, &room)) {
-        conn_close(c, CLOSE_NO_MEMORY);
+        conn_close(c, may_read ? CLOSE_NO_MEMORY : CLOSE_BUDGET);
         return IO_CLOSED;
     }
     must(room > 0);

@@ -267,7 +267,7 @@ step_run(struct conn *c, struct turn *turn)
     case PUMP_ABORT:
         break;
     }
-    conn_close(c, CLOSE_NO_MEMORY);
+    conn_close(c, end == PUMP_OVER ? CLOSE_BUDGET : CLOSE_NO_MEMORY);
     return STEP_CLOSED;
 }
 
