@@ -153,6 +153,13 @@ for my $row (['', 'compat = 1.4', '1.4.39'], ['', 'compat = " 1.4"', '1.4.39'], 
     like(check("include deep/many.conf\n")->{err}, qr{\A\S+:255: \S+ is not read: more than 256 files\n}, 'too many');
 }
 
+# Of a file in /proc nothing tells how long it is.
+{
+    local $0 = 'threads = 3';
+    like(run_program('--config', "/proc/$$/comm", '--check-config', '-v')->{out}, qr{^threads = 3  # /proc/$$/comm:1$}m,
+        'a file without a length');
+}
+
 # ---- files that are none -----------------------------------------------------------------
 
 for my $row (

@@ -176,6 +176,27 @@ config_file_fini(struct config_file *c)
 static bool read_included(struct config_file *c, const struct reading *r,
                           const char *name, FILE *err);
 
+/* To the end: of a file in /proc its size does not tell where that is. NULL, with the reason. */
+static char *
+read_text(int fd, size_t *len, const char **why)
+{
+    char *text = malloc(CONFIG_BYTES_MAX + 1);
+    ssize_t n = -1;
+    while (text != NULL && (n = read(fd, text + *len, CONFIG_BYTES_MAX + 1 - *len)) > 0) {
+        *len += (size_t)n;
+    }
+    if (n < 0 || *len > CONFIG_BYTES_MAX) {
+        *why = text == NULL ? "out of memory"
+               : n < 0      ? strerror(errno)
+                            : "it is larger than 1 MiB, which no file of options is";
+        free(text);
+        return NULL;
+    }
+    text[*len] = '\0';
+    char *fit = realloc(text, *len + 1); /* it is kept */
+    return fit != NULL ? fit : text;
+}
+
 /* A path as others see it is in the way of an attack neither when it is a device nor a pipe that
  * never ends: nothing but a file is read. Returns the text; NULL with a line printed. */
 static char *
@@ -191,14 +212,9 @@ load(struct config_file *c, struct reading *r, size_t *len, FILE *err)
         why = S_ISDIR(st.st_mode) ? "it is a directory; name a file in it, or a pattern "
                                     "such as NAME/a*.conf"
                                   : "it is not a regular file; name one";
-    } else if (st.st_size > CONFIG_BYTES_MAX) {
-        why = "it is larger than 1 MiB, which no file of options is";
-    } else if ((text = keep(c, malloc((size_t)st.st_size + 1))) == NULL) {
-        why = "out of memory";
+    } else if ((text = keep(c, read_text(fd, len, &why))) == NULL) {
+        why = why != NULL ? why : "out of memory";
     } else {
-        ssize_t n = pread(fd, text, (size_t)st.st_size, 0);
-        *len = n > 0 ? (size_t)n : 0;
-        why = n < 0 ? strerror(errno) : NULL;
         r->device = st.st_dev;
         r->inode = st.st_ino;
     }
@@ -209,7 +225,6 @@ load(struct config_file *c, struct reading *r, size_t *len, FILE *err)
         fail(c, r->from, err, "cannot read %s: %s", r->path, why);
         return NULL;
     }
-    text[*len] = '\0';
     return text;
 }
 
