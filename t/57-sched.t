@@ -161,7 +161,8 @@ SKIP: {
 # What cannot be is refused at the start.
 for my $wrong (['batch:1', qr/rr\[:P\], bvt or batch/], ['deadline:1ms/10ms', qr/admission control/],
         ['deadline', qr/--pin/], ['fifo:0', qr/1 to 99/], ['other:-21', qr/-20 to 19/],
-        ['slice:', qr/100us/], ['', qr/other:N/]) {
+        ['slice:', qr/100us/], ['slice:99us', qr/from 100us to 100ms/],
+        ['slice:101ms', qr/from 100us to 100ms/], ['', qr/other:N/]) {
     my ($text, $reason) = @$wrong;
     my $run = run_program("--sched=$text", '--pin', @AS_ROOT);
     is($run->{status}, 64, "--sched=$text is refused");

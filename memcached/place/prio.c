@@ -61,15 +61,13 @@ parse_slice(struct prio_spec *spec, const char *text)
     uint64_t number;
     for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcmp(text + len, units[i].name) == 0 && num_u64(text, len, &number) &&
-            number > 0 && number <= UINT64_MAX / units[i].ns) {
-            uint64_t ns = number * units[i].ns;
-            ns = ns < PRIO_SLICE_MIN_NS ? PRIO_SLICE_MIN_NS : ns;
-            spec->slice_ns = ns > PRIO_SLICE_MAX_NS ? PRIO_SLICE_MAX_NS : ns;
+            number <= PRIO_SLICE_MAX_NS / units[i].ns &&
+            number * units[i].ns >= PRIO_SLICE_MIN_NS) {
+            spec->slice_ns = number * units[i].ns;
             return NULL;
         }
     }
-    return "sched: slice:T wants a time such as 100us or 3ms; the kernel takes 100us to "
-           "100ms";
+    return "sched: slice:T wants a time from 100us to 100ms, such as 3ms";
 }
 
 static const char *

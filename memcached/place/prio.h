@@ -20,7 +20,7 @@ enum prio_policy {
     PRIO_BATCH, /* preempts no thread when it wakes up: for a server that is to yield */
 };
 
-/* What the kernel takes: shorter or longer slices are made these. */
+/* What the kernel takes: it would make these of shorter or longer slices. */
 #define PRIO_SLICE_MIN_NS UINT64_C(100000)
 #define PRIO_SLICE_MAX_NS UINT64_C(100000000)
 
