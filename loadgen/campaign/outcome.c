@@ -111,32 +111,13 @@ measure_percentile(const struct view *v, double q, struct search_outcome *out)
     out->high = value_at(v, (ceil(v->all * q + half) + 1) / v->all);
 }
 
-/* The processes that sent at least one request of the load; those that measure send another class. */
-static unsigned
-senders(const struct result *r)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < r->agents_len; i++) {
-        const struct result_agent *a = &r->agents[i];
-        count += a->offered > 0 && strcmp(a->role, "load") == 0 ? 1 : 0;
-    }
-    return count > 0 ? count : 1;
-}
-
-/* Of the requests of the window those count that were answered in it: what a server answers
- * later, when nothing more is sent, says nothing about the rate. Those still on their way on
- * the connections are not late. */
+/* As the run tells it; where it cannot say whether the server fell behind, as if it had. */
 static double
-achieved(const struct result *run, const struct result *r, const struct lclass *c,
-         unsigned servers)
+achieved(const struct result *r)
 {
-    const struct counters *t = &r->total;
-    double offered = (double)ctr_get(&t->offered);
-    double done = (double)counters_done(t);
-    double connections = (double)c->threads * c->connections * servers * senders(run);
-    double on_the_way = connections * c->depth;
-    double good = (double)ctr_get(&t->good);
-    return !r->is_open ? 1 : result_ratio(fmin(good, done + on_the_way), offered);
+    uint64_t kept = result_achieved_of(&r->total, r->pace != PACE_KEPT);
+    return !r->is_open ? 1
+                       : result_ratio((double)kept, (double)ctr_get(&r->total.offered));
 }
 
 /* A share of all answers since the first connection, as errors are counted from there on: of
@@ -179,7 +160,8 @@ outcome_of_run(const struct result *r, const struct options *o, const struct goa
         .low = INFINITY,
         .high = INFINITY,
         .qps = result_ratio((double)counters_done(&one->total), one->elapsed_s),
-        .achieved = achieved(r, one, &o->classes[o->varied], o->servers_len),
+        .achieved = achieved(one),
+        .is_unsure = one->pace == PACE_UNSURE,
         .errors = error_share(r, o, g),
         .is_valid = client_kept_up(r),
         .seconds = seconds,

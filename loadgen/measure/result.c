@@ -255,6 +255,43 @@ result_longest_wait(const struct result *r)
     return most;
 }
 
+/* What was left at the end without having been sent is counted only there. */
+static enum result_pace
+pace_of(const struct result *r)
+{
+    const struct counters *t = &r->total;
+    double unsent = (double)ctr_get(&t->unsent), offered = (double)ctr_get(&t->offered);
+    if (!r->is_open || r->series == NULL) {
+        return PACE_KEPT;
+    }
+    struct series_growth g = series_growth(r->series);
+    if (unsent > RESULT_BEHIND * offered) {
+        return PACE_BEHIND;
+    }
+    if (g.backlog <= RESULT_BEHIND * (g.answered + g.backlog)) {
+        return PACE_KEPT;
+    }
+    return g.backlog > RESULT_BEHIND_T * g.chance ? PACE_BEHIND : PACE_UNSURE;
+}
+
+uint64_t
+result_achieved_of(const struct counters *part, bool is_behind)
+{
+    uint64_t offered = ctr_get(&part->offered), done = counters_done(part);
+    return !is_behind ? ctr_get(&part->good) : done < offered ? done : offered;
+}
+
+uint64_t
+result_achieved(const struct result *r)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        sum += result_achieved(&r->classes[i]);
+    }
+    return r->classes_len > 0 ? sum
+                              : result_achieved_of(&r->total, r->pace == PACE_BEHIND);
+}
+
 /* All but those of the search, which comes to its own end. Several classes are judged each
  * for itself, and what a client is to do only in an open loop. */
 static void
@@ -275,7 +312,7 @@ judge(struct result *r, const struct check_limits *l)
     } rows[] = {
         {CHECK_ANSWERS, own, r->is_open && good > 0 ? good : (double)counters_done(t)},
         {CHECK_CPU, own, busiest(r)},
-        {CHECK_RATE, paced, result_ratio(good, offered)},
+        {CHECK_RATE, paced, result_ratio((double)result_achieved(r), offered)},
         {CHECK_ADHERENCE, paced,
          result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered)},
         {CHECK_ERRORS, own, (double)counters_error_sum(t) - wrong},
@@ -313,6 +350,7 @@ result_judge(struct result *r)
         }
     }
     judge_slo(r);
+    r->pace = pace_of(r);
     judge(r, r->limits != NULL ? r->limits : &defaults);
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!r->checks[i].applies || r->checks[i].is_good);

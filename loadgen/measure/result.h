@@ -20,6 +20,10 @@
 /* Of the hit ratio, from the first half of a run to the second. */
 #define RESULT_DRIFT_HITS_MAX 0.05
 #define RESULT_DRIFT_T 5 /* Student's t that is beyond chance */
+/* By so much of what was offered may the number of those that wait grow; so many standard deviations
+ * are beyond chance. */
+#define RESULT_BEHIND 0.01
+#define RESULT_BEHIND_T 2
 /* Lag within the slack of the kernel's timers is no lateness. */
 #define RESULT_LATENESS_FLOOR (50 * NSEC_PER_USEC)
 
@@ -94,6 +98,13 @@ struct result_agent {
     uint64_t behind;      /* how late its loop beside the load was at most, in the run */
 };
 
+/* Whether a server answered what an open loop offered, or left more and more of it to wait. */
+enum result_pace {
+    PACE_KEPT,
+    PACE_UNSURE, /* fell behind, as by chance */
+    PACE_BEHIND,
+};
+
 /* What became of a swarm's run that lost a process, when the others went on. */
 struct result_loss {
     bool has_happened;
@@ -132,6 +143,7 @@ struct result {
     const struct check_limits *limits; /* NULL: those that none was asked for */
     struct check checks[CHECKS];
     bool is_valid;
+    enum result_pace pace;             /* of a class; by result_judge */
     struct evenness *evenness;         /* NULL: not looked at */
     struct series *series;             /* the run in its order; NULL: not looked at */
     struct server_stats *server_stats; /* of the whole run; NULL: not asked for */
@@ -176,6 +188,12 @@ void result_add_class(struct result *r, const struct result *of_class, unsigned 
 void result_judge(struct result *r);
 /* The law of its arrivals, as wanted and as sent. */
 struct gaps_apart result_gaps(const struct result *r);
+
+/* Requests that the server has kept up with, of a run or of one of its classes. What one that fell
+ * behind answers later, when nothing more is sent, tells nothing of its rate. */
+uint64_t result_achieved(const struct result *r);
+/* The same of a part of it. */
+uint64_t result_achieved_of(const struct counters *part, bool is_behind);
 
 /* Share of its time that a thread had work and no CPU, the largest of all. */
 double result_longest_wait(const struct result *r);

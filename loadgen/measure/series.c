@@ -3,6 +3,8 @@
  */
 #include "loadgen/measure/series.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 #include "loadgen/measure/result.h"
 
@@ -92,6 +94,7 @@ sum_since(struct series_sum *dst, const struct series_sum *now,
     dst->keys = now->keys - before->keys;
     dst->hits = now->hits - before->hits;
     dst->errors = now->errors - before->errors;
+    dst->backlog = now->backlog - before->backlog;
     hist_since(dst->latency, now->latency, before->latency);
     if (dst->fine != NULL && before->fine != NULL) {
         hist_since(dst->fine, now->fine, before->fine);
@@ -106,6 +109,7 @@ sum_join(struct series_sum *dst, const struct series_sum *next)
     dst->keys += next->keys;
     dst->hits += next->hits;
     dst->errors += next->errors;
+    dst->backlog += next->backlog;
     hist_merge(dst->latency, next->latency);
 }
 
@@ -175,6 +179,7 @@ add_up(struct series *s, const struct counters *const *counters, unsigned count,
     struct series_sum *sum = &s->now;
     sum->to = now;
     sum->requests = sum->keys = sum->hits = sum->errors = sum->censored = 0;
+    sum->backlog = 0;
     hist_reset(sum->latency);
     if (sum->fine != NULL) {
         hist_reset(sum->fine);
@@ -193,6 +198,10 @@ add_up(struct series *s, const struct counters *const *counters, unsigned count,
         sum->keys += ctr_get(&t->keys);
         sum->errors += ctr_get(&t->failed);
         sum->censored += result_censored(t);
+        /* What stays without answer at the end has waited until then. */
+        sum->backlog +=
+            (int64_t)(ctr_get(&t->offered) - counters_done(t) - ctr_get(&t->failed) -
+                      ctr_get(&t->skipped) - counters_sum(t->lost));
     }
 }
 
@@ -267,6 +276,23 @@ series_ci(const struct series *s, double q)
         batches[i] = s->pieces[i].latency;
     }
     return ci_of(batches, s->count, s->now.latency, q);
+}
+
+struct series_growth
+series_growth(const struct series *s)
+{
+    struct series_growth g = {0};
+    double squares = 0;
+    unsigned n = s->count - s->count / 2;
+    for (unsigned i = s->count / 2; i < s->count; i++) {
+        double step = (double)s->pieces[i].backlog;
+        g.answered += (double)s->pieces[i].requests;
+        g.backlog += step;
+        squares += step * step;
+    }
+    g.chance = n < SERIES_STEPS_MIN ? INFINITY
+                                    : sqrt(fmax(0, squares - g.backlog * g.backlog / n));
+    return g;
 }
 
 bool

@@ -35,13 +35,16 @@ void packed_fini(struct packed *p);
 /* ---- series ------------------------------------------------------------------------ */
 
 #define SERIES_SUB_BITS 8
-#define SERIES_PIECES 128 /* when there are so many, each two become one */
+#define SERIES_PIECES 128  /* when there are so many, each two become one */
+#define SERIES_STEPS_MIN 4 /* fewer do not tell how much is chance */
 
 /* Since the start at a look; or between two looks, which is shown or kept. */
 struct series_sum {
     nsec_t from, to;
     uint64_t requests, keys, hits, errors;
-    uint64_t censored;    /* never answered; of now */
+    uint64_t censored; /* never answered; of now */
+    /* Offered in the window, less what was over in it: what waits, but for a constant. */
+    int64_t backlog;
     struct hist *latency; /* from the intended start */
     struct hist *fine;    /* the same in full; NULL but for rows that keep latencies */
 };
@@ -96,6 +99,14 @@ enum series_what {
     SERIES_HIT_RATIO, /* of keys asked for */
     SERIES_WHATS,
 };
+
+/* What has become of the second half of the pieces, when start-up is over. */
+struct series_growth {
+    double answered; /* requests */
+    double backlog;  /* so many more waited at its end than at its begin */
+    double chance; /* standard deviation of that, if pieces do not depend on each other */
+};
+struct series_growth series_growth(const struct series *s);
 
 /* Hits of the keys asked for, of the first and of the second half of the pieces. False: one had none. */
 must_check bool series_hits_of_halves(const struct series *s, double ratio[2]);

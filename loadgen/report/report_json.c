@@ -123,7 +123,7 @@ write_totals(struct json *j, const struct result *r)
     const struct counters *t = &r->total;
     uint64_t gets = ctr_get(&t->done[COUNTERS_READ]), keys = ctr_get(&t->keys);
     uint64_t all = counters_done(t), hits = ctr_get(&t->hits);
-    uint64_t offered = ctr_get(&t->offered), good = ctr_get(&t->good);
+    uint64_t offered = ctr_get(&t->offered), achieved = result_achieved(r);
     json_open(j, "totals", '{');
     json_put(j, JSON("seconds", r->elapsed_s), COUNTED("loaded", loaded),
              JSON("requests", all), JSON("gets", gets), COUNTED("sets", ops[CODEC_SET]),
@@ -131,9 +131,9 @@ write_totals(struct json *j, const struct result *r)
              JSON_IF(r->hits_expected >= 0, JSON("hits_expected", r->hits_expected)),
              COUNTED("rx_bytes", rx_bytes), COUNTED("tx_bytes", tx_bytes),
              JSON("qps", result_ratio((double)all, r->elapsed_s)),
-             JSON("offered", offered), COUNTED("sent", sent), JSON("achieved", good),
+             JSON("offered", offered), COUNTED("sent", sent), JSON("achieved", achieved),
              JSON("offered_qps", result_ratio((double)offered, r->elapsed_s)),
-             JSON("achieved_qps", result_ratio((double)good, r->elapsed_s)),
+             JSON("achieved_qps", result_ratio((double)achieved, r->elapsed_s)),
              COUNTED("skipped", skipped), COUNTED("unsent", unsent),
              JSON("lost", counters_sum(t->lost)),
              JSON("unanswered", counters_sum(t->unanswered)));

@@ -32,7 +32,7 @@ static struct rates
 rates_of(const struct result *r)
 {
     const struct counters *t = &r->total;
-    double offered = report_count(&t->offered), good = report_count(&t->good);
+    double offered = report_count(&t->offered), achieved = (double)result_achieved(r);
     double s = r->elapsed_s;
     if (!r->is_open) {
         return (struct rates){.achieved = result_ratio(report_totals(r).done, s)};
@@ -40,8 +40,8 @@ rates_of(const struct result *r)
     return (struct rates){
         .has_asked = true,
         .asked = r->qps > 0 ? r->qps : result_ratio(offered, s),
-        .achieved = result_ratio(good, s),
-        .share = result_ratio(good, offered),
+        .achieved = result_ratio(achieved, s),
+        .share = result_ratio(achieved, offered),
     };
 }
 

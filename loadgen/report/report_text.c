@@ -128,7 +128,7 @@ static void
 print_pace(const struct result *r, FILE *out)
 {
     const struct counters *t = &r->total;
-    double offered = report_count(&t->offered), good = report_count(&t->good);
+    double offered = report_count(&t->offered), achieved = (double)result_achieved(r);
     struct gaps_apart g = result_gaps(r);
     if (r->classes_len > 1) {
         return;
@@ -141,7 +141,7 @@ print_pace(const struct result *r, FILE *out)
             result_ratio(offered, r->elapsed_s), r->mode != NULL ? r->mode : "open",
             r->qps);
     fprintf(out, "Achieved = %.1f/s (%.2f%% of offered)\n",
-            result_ratio(good, r->elapsed_s), report_percent(good, offered));
+            result_ratio(achieved, r->elapsed_s), report_percent(achieved, offered));
     print_gap(r, out);
     fprintf(out,
             "Adherence = %.2f%% sent within 5 us, %.2f%% within 50 us, %.2f%% within 1 "

@@ -31,7 +31,7 @@ judge(const struct search *s, const struct search_outcome *o, enum search_bound 
         *bound = SEARCH_BY_ERRORS;
     }
     if (*bound != SEARCH_BY_NOTHING) {
-        return SEARCH_MISSED;
+        return *bound == SEARCH_BY_RATE && o->is_unsure ? SEARCH_OPEN : SEARCH_MISSED;
     }
     if (s->limit == 0) {
         return SEARCH_MET; /* all that can be asked for yet */

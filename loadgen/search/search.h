@@ -43,6 +43,7 @@ struct search_outcome {
     double low, high; /* its confidence interval */
     double qps;       /* requests answered a second */
     double achieved;  /* of those offered; 1 in a closed loop */
+    bool is_unsure;   /* what is missing of them may be chance */
     double errors;    /* of all requests */
     bool is_valid;    /* the client has done its part */
     double seconds;   /* that it has taken, all in all */

@@ -127,6 +127,7 @@ make_search(void)
                                          value * 1.02,
                                          rate > 10000 ? 10000 : rate,
                                          rate > 10000 ? 10000 / rate : 1,
+                                         false,
                                          0,
                                          true,
                                          1};

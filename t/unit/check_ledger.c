@@ -159,6 +159,25 @@ TEST(rows_are_of_all)
     ck_assert_uint_eq(ledger_cut(ledger), 0);
 }
 
+/* What waits in each of them, and may be answered later. */
+TEST(backlogs_add_up)
+{
+    begin(LENGTH);
+    for (unsigned k = 1; k <= LAST; k++) {
+        for (unsigned i = 0; i < PARTS; i++) {
+            ctr_add(&now[i].offered, i);
+            send(i, 10);
+            ck_assert(report(i, k));
+        }
+    }
+    ledger_finish(ledger, START + LAST * LENGTH);
+    SCOPED(series_destroy) struct series *s = ledger_take_series(ledger, 0);
+    struct series_growth g = series_growth(s);
+    ck_assert_double_eq(g.backlog, 3.0 * LAST / 2);
+    ck_assert_double_eq(g.answered, 30.0 * LAST / 2);
+    ck_assert_double_eq(g.chance, 0); /* as many each time */
+}
+
 /* Part 2 is slower than the others to report, and is lost after its third interval, when
  * they have reported the fifth. */
 TEST(the_headline_ends_with_the_loss)

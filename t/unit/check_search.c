@@ -392,6 +392,29 @@ TEST(always)
     ck_assert_int_eq(a.bound, SEARCH_BY_NOTHING);
 }
 
+/* What is missing may be chance: the same rate again, for longer; in the end it is not met. */
+TEST(in_doubt)
+{
+    struct search_outcome o = {.achieved = 1, .qps = 100, .is_valid = true, .seconds = 1};
+    search_init(&s, &usual);
+    while (search_next(&s).stage < SEARCH_BISECT) {
+        double at = search_next(&s).rate;
+        o.achieved = at > 100 ? 0.9 : 1;
+        o.value = o.low = o.high = at > 50 ? INFINITY : 1;
+        search_tell(&s, &o);
+    }
+    double rate = search_next(&s).rate;
+    o.value = o.low = o.high = 1;
+    o.achieved = 0.98;
+    o.is_unsure = true;
+    for (unsigned length = 1; length <= SEARCH_LENGTH_MAX; length *= 2) {
+        ck_assert_double_eq(search_next(&s).rate, rate);
+        ck_assert_uint_eq(search_next(&s).length, length);
+        search_tell(&s, &o);
+    }
+    ck_assert_double_lt(search_next(&s).rate, rate);
+}
+
 TEST(capped)
 {
     struct model m = {.run = run_formula, .q = 0.99, .noise = 0.01};

@@ -16,6 +16,7 @@
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"
 #include "loadgen/measure/machine.h"
+#include "loadgen/measure/result.h"
 #include "loadgen/measure/until.h"
 #include "loadgen/work/arrivals.h"
 
@@ -406,6 +407,70 @@ TEST(test_until_answers)
     ck_assert(until_is_met(&u, s));
     ck_assert_ptr_null(until_parse(&u, "n:3,p99:5%"));
     ck_assert(!until_is_met(&u, s));
+}
+
+/* ---- the rate that was kept ------------------------------------------------------------ */
+
+#define LOOKS 64 /* that long a run is */
+
+/* Of a server that is offered so many requests between two looks and serves so many, each so many looks
+ * later at the soonest, and none in the last `stall`. No more than `limit` are sent at a time; the rest
+ * is counted in the end. */
+static const struct {
+    const char *what;
+    uint64_t offered, served;
+    unsigned later, stall;
+    uint64_t limit;
+    enum result_pace pace;
+    uint64_t achieved;
+} servers[] = {
+    {"idle half of the time", 100, 200, 0, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
+    {"far away", 100, 200, 16, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
+    {"at its limit", 100, 100, 1, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
+    {"within a hundredth", 1009, 1000, 0, 0, UINT32_MAX, PACE_KEPT, 1009 * LOOKS},
+    {"beyond a hundredth", 1011, 1000, 0, 0, UINT32_MAX, PACE_BEHIND, 1000 * LOOKS},
+    {"overloaded", 54, 50, 0, 0, UINT32_MAX, PACE_BEHIND, 50 * LOOKS},
+    {"overloaded and far away", 54, 50, 1, 0, UINT32_MAX, PACE_BEHIND, 50 * (LOOKS - 1)},
+    {"overloaded, few connections", 54, 50, 0, 0, 20, PACE_BEHIND, 50 * LOOKS},
+    {"stalls at the end", 50, 100, 0, 3, UINT32_MAX, PACE_UNSURE, 50 * LOOKS},
+    {"stops in the middle", 50, 100, 0, 24, UINT32_MAX, PACE_BEHIND, 50 * (LOOKS - 24)},
+};
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* All that was sent is answered in the end. */
+TEST_ROWS(test_rate_kept, servers, row->what)
+{
+    SCOPED(result_fini) struct result r;
+    result_init(&r, 1, 0);
+    struct counters *t = &r.total;
+    const struct counters *all[] = {t};
+    r.is_open = true;
+    r.series = series_create(0, false);
+    series_start(r.series, 0);
+    for (uint64_t i = 1; i <= LOOKS; i++) {
+        uint64_t due = row->offered * i, done = counters_done(t);
+        uint64_t comes = i > row->later ? row->offered * (i - row->later) - done : 0;
+        uint64_t served = i > LOOKS - row->stall ? 0 : least(row->served, comes);
+        ctr_add(&t->done[COUNTERS_READ], served);
+        uint64_t most = i < LOOKS ? done + served + row->limit : due;
+        uint64_t offered = least(due, most);
+        ctr_add(&t->unsent, i < LOOKS ? 0 : due - least(due, done + served + row->limit));
+        ctr_add(&t->offered, offered - ctr_get(&t->offered));
+        series_look(r.series, all, 1, i * NSEC_PER_SEC);
+    }
+    series_end(r.series);
+    counters_good(t, COUNTERS_READ, 1, 1,
+                  (unsigned)(ctr_get(&t->offered) - ctr_get(&t->unsent)));
+    result_judge(&r);
+    ck_assert_int_eq(r.pace, row->pace);
+    ck_assert_uint_eq(result_achieved(&r), row->achieved);
+    ck_assert(r.checks[CHECK_RATE].applies);
+    ck_assert_int_eq(r.checks[CHECK_RATE].is_good, row->pace != PACE_BEHIND);
 }
 
 /* ---- env ----------------------------------------------------------------------------- */

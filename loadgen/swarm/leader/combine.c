@@ -157,7 +157,6 @@ describe_load(struct result_agent *a, const struct member *k)
         struct counters *t = counters[i];
         a->qps += (double)k->rates[i];
         a->offered += ctr_get(&t->offered);
-        a->achieved += ctr_get(&t->good);
         kept += ctr_get(&t->within[WITHIN_1MS]);
         censored += result_censored(t);
         hist_merge(lag, t->lag);
@@ -238,6 +237,20 @@ count_above(struct counters *const *counters, unsigned count, uint64_t limit)
     return above;
 }
 
+/* Of its part in each class, at the pace of that. */
+static uint64_t
+achieved_of(const struct result *r, const struct member *k)
+{
+    struct counters *counters[OPTIONS_CLASSES_MAX];
+    unsigned count = counters_of(k, counters);
+    uint64_t achieved = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bool is_behind = r->classes[k->first_class + i].pace == PACE_BEHIND;
+        achieved += result_achieved_of(counters[i], is_behind);
+    }
+    return achieved;
+}
+
 /* One process that makes most of the tail is seen here, and not in the sum. */
 static void
 share_tail(struct result *r, const struct members *m)
@@ -250,6 +263,7 @@ share_tail(struct result *r, const struct members *m)
             continue;
         }
         unsigned classes = counters_of(&m->all[i], counters);
+        r->agents[at].achieved = achieved_of(r, &m->all[i]);
         r->agents[at].tail_share = (double)count_above(counters, classes, limit);
         above += (uint64_t)r->agents[at].tail_share;
         all += r->agents[at].requests;
@@ -283,7 +297,7 @@ make_loss(struct result *r, const struct members *m, double elapsed_s)
             struct counters *all = ledger_sum(ledger, i, c);
             const struct counters *before = ledger_headline(ledger, i, c);
             r->loss.after_offered += ctr_get(&all->offered) - ctr_get(&before->offered);
-            r->loss.after_achieved += ctr_get(&all->good) - ctr_get(&before->good);
+            r->loss.after_achieved += counters_done(all) - counters_done(before);
         }
     }
 }
