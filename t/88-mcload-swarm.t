@@ -309,6 +309,11 @@ cmp_ok(abs($in_buckets - $achieved), '<=', 0.05 * $achieved,
 $run = lose_one('accept');
 like($run->{out}, qr/^Agents lost after/m, 'accept: the loss is told');
 unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
+# Within the warm-up: there is no time when all were there.
+$run = lose_one('accept', '-w', 4, '-t', 1);
+has($run, 'accept: one lost before the window: the run is made again, by the others, with the whole rate',
+    err => qr/repeated without it/, 'totals.offered' => ['>', 800], 'totals.qps' => ['>', 0]);
+unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... which is no reason to refuse it');
 $run = lose_one('abort');
 has($run, 'abort: status 3, no table', status => 3, out => '');
 $run = lose_one('repeat');

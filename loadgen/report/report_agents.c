@@ -29,19 +29,24 @@ print_loss(const struct result_loss *l, FILE *out)
             l->after_s);
 }
 
-static const char *
-above(struct quantile q)
+static void
+print_quantile(const char *name, struct quantile q, bool is_known, FILE *out)
 {
-    return q.is_bound ? ">" : "";
+    if (is_known) {
+        fprintf(out, "%s %s%.1f us, ", name, q.is_bound ? ">" : "", report_us(q.ns));
+    } else {
+        fprintf(out, "%s n/a, ", name);
+    }
 }
 
 static void
 print_load(const struct result_agent *a, FILE *out)
 {
-    fprintf(out, "offered %.1f/s, achieved %.1f/s, p50 %s%.1f us, p99 %s%.1f us, ",
+    fprintf(out, "offered %.1f/s, achieved %.1f/s, ",
             result_ratio((double)a->offered, a->elapsed_s),
-            result_ratio((double)a->achieved, a->elapsed_s), above(a->p50),
-            report_us(a->p50.ns), above(a->p99), report_us(a->p99.ns));
+            result_ratio((double)a->achieved, a->elapsed_s));
+    print_quantile("p50", a->p50, a->requests > 0, out);
+    print_quantile("p99", a->p99, a->requests > 0, out);
     fprintf(out, "%.0f%% of all above p99, ", 100 * a->tail_share);
     fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%", report_us(a->lag_p99),
             100 * a->adherence, 100 * a->busy);

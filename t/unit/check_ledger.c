@@ -196,6 +196,7 @@ TEST(the_headline_ends_with_the_loss)
     report_all(6, LAST, 2, 100);
     ledger_finish(ledger, START + LAST * LENGTH);
     ck_assert_uint_eq(ledger_cut(ledger), 3);
+    ck_assert(!ledger_is_void(ledger));
     ck_assert_uint_eq(ledger_reported(ledger, 2), 3);
     ck_assert_uint_eq(offered(ledger_headline(ledger, 0, 0)), 300);
     ck_assert_uint_eq(offered(ledger_headline(ledger, 2, 0)), 150);
@@ -216,7 +217,9 @@ TEST(the_headline_ends_with_the_loss)
 TEST(a_loss_before_all_reports)
 {
     begin(LENGTH);
+    ck_assert(!ledger_is_void(ledger));
     ledger_lose(ledger, 1);
+    ck_assert(ledger_is_void(ledger));
     for (unsigned k = 1; k <= LAST; k++) {
         for (unsigned i = 0; i < PARTS; i += 2) {
             send(i, 10);

@@ -253,6 +253,17 @@ TEST(test_late_start)
 }
 
 /* Of several classes a verdict, with the class that it is about, and a row each. */
+TEST(test_agent_without_requests)
+{
+    result.agents = calloc(1, sizeof *result.agents);
+    ck_assert_ptr_nonnull(result.agents);
+    result.agents_len = 1;
+    result.agents[0] = (struct result_agent){.name = "far", .role = "load"};
+    result_judge(&result);
+    expect_part(text_of(),
+                "\nAgent far = offered 0.0/s, achieved 0.0/s, p50 n/a, p99 n/a, ");
+}
+
 TEST(test_summary_of_classes)
 {
     struct result *classes = give_classes(2);

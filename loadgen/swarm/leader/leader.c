@@ -41,12 +41,13 @@ policy(const struct leader *l)
     return l->o->on_agent_loss == LOSS_DEFAULT ? usual : l->o->on_agent_loss;
 }
 
-/* An agent was lost since the run began, and without it there is no use in going on. With
- * the mutex held. */
+/* An agent was lost since the run began, and without it there is no use in going on: a loss is accepted
+ * for what was measured before. With the mutex held. */
 static bool
 is_spoilt(const struct leader *l)
 {
-    bool goes_on = policy(l) == LOSS_CONTINUE || policy(l) == LOSS_ACCEPT;
+    bool goes_on = policy(l) == LOSS_CONTINUE ||
+                   (policy(l) == LOSS_ACCEPT && !ledger_is_void(l->members.run.ledger));
     return members_refuser(&l->members) != NULL ||
            (!goes_on && members_in(&l->members, MEMBER_LOST) > l->lost_before);
 }
@@ -520,7 +521,9 @@ attempt_all(struct leader *l, const struct run_spec *spec, struct result *result
             return EXIT_INVALID;
         }
         fputs("mcload: the run is repeated without it\n", stderr);
-        members_told(&l->members);
+        if (policy(l) != LOSS_ACCEPT) { /* whose runs say what was accepted */
+            members_told(&l->members);
+        }
     }
 }
 

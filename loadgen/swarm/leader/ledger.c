@@ -53,6 +53,7 @@ ledger_create(unsigned parts, unsigned classes)
     struct ledger *l = alloc_zeroed(1, sizeof *l);
     l->count = parts;
     l->classes = classes;
+    l->cut = UINT64_MAX;
     l->parts = alloc_zeroed(parts, sizeof *l->parts);
     l->series = alloc_zeroed(classes + 1, sizeof(struct series *));
     l->behind = alloc_zeroed(classes + 1, sizeof(struct series *));
@@ -310,6 +311,12 @@ ledger_lose(struct ledger *l, unsigned part)
         cut(l, l->run.start + l->added * l->run.length);
     }
     advance_all(l);
+}
+
+bool
+ledger_is_void(const struct ledger *l)
+{
+    return l->cut == 0;
 }
 
 /* An agent that was lost before an interval ended is missing in it. */

@@ -51,6 +51,8 @@ void ledger_done(struct ledger *l, unsigned part);
 /* Nothing more comes of it, what it has reported counts. Outside of a run, or of a process that
  * takes no part: nothing. */
 void ledger_lose(struct ledger *l, unsigned part);
+/* Whether one was lost before all had reported an interval: no number is of a time when all were there. */
+bool ledger_is_void(const struct ledger *l);
 /* All have reported, or are lost; the run was over at `end`. Adds up what waits. */
 void ledger_finish(struct ledger *l, nsec_t end);
 
