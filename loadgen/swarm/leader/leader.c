@@ -30,7 +30,6 @@ struct leader {
     unsigned lost_before; /* agents, when the run under way began */
     bool is_probing;      /* it only tells capacities */
     sigset_t signals, mask_before;
-    bool is_masked;
     struct stats_poll poll; /* of servers, without a run that asks them */
 };
 
@@ -171,15 +170,13 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->load_classes =
         l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
     run_signals(&l->signals);
-    enum exit_status status = members_open(&l->members, l->o, l->load_classes);
+    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
+    enum exit_status status =
+        members_open(&l->members, l->o, l->load_classes, &l->signals);
     const struct member *self = &l->members.all[0];
     local_init(&l->local, l->o, self, l->load_classes);
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
-    if (status == EXIT_VALID) {
-        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
-        l->is_masked = true;
-        status = members_start(&l->members);
-    }
+    status = status != EXIT_VALID ? status : members_start(&l->members);
     if (status == EXIT_VALID && self->classes > 0) {
         status = open_own(l);
     }
@@ -205,9 +202,7 @@ leader_close(struct leader **leader)
     local_fini(&l->local);
     members_close(&l->members);
     stats_poll_fini(&l->poll);
-    if (l->is_masked) {
-        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
-    }
+    PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
     free(l);
     *leader = NULL;
 }

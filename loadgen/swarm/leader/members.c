@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "loadgen/swarm/message.h"
@@ -27,8 +29,51 @@ deal_out_servers(struct members *l, unsigned servers)
     }
 }
 
+static void
+end_greeting(int number)
+{
+    static const char line[] = "mcload: interrupted while agents were greeted\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(EXIT_UNREACHABLE);
+}
+
+/* Swaps what is done at each of the signals for what is in `actions`. */
+static void
+swap_actions(const sigset_t *signals, struct sigaction actions[NSIG])
+{
+    for (int i = 1; i < NSIG; i++) {
+        struct sigaction before;
+        if (sigismember(signals, i) == 1 && sigaction(i, &actions[i], &before) == 0) {
+            actions[i] = before;
+        }
+    }
+}
+
+/* A name, a connection and each word of an agent may be waited for, where nobody looks for signals:
+ * they end the process at once, there is nothing to tell yet. */
+static enum exit_status
+greet(struct members *l, const struct options *o, const struct seal_key *key,
+      const sigset_t *signals)
+{
+    struct sigaction actions[NSIG] = {{.sa_flags = 0}};
+    enum exit_status status = EXIT_VALID;
+    for (int i = 1; i < NSIG; i++) {
+        actions[i].sa_handler = end_greeting;
+    }
+    swap_actions(signals, actions);
+    PTHREAD_OK(pthread_sigmask(SIG_UNBLOCK, signals, NULL));
+    for (unsigned i = 1; status == EXIT_VALID && i < l->count; i++) {
+        status = member_open(&l->all[i], o, o->agents[i - 1].at, key);
+    }
+    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, signals, NULL));
+    swap_actions(signals, actions);
+    return status;
+}
+
 enum exit_status
-members_open(struct members *l, const struct options *o, unsigned load_classes)
+members_open(struct members *l, const struct options *o, unsigned load_classes,
+             const sigset_t *signals)
 {
     struct seal_key key;
     char err[MESSAGE_TEXT_MAX];
@@ -44,13 +89,11 @@ members_open(struct members *l, const struct options *o, unsigned load_classes)
     enum exit_status status = seal_read_key(&key, o->key_file, err, sizeof err)
                                   ? EXIT_VALID
                                   : options_fail(stderr, EXIT_USAGE, "%s", err);
-    for (unsigned i = 0; status == EXIT_VALID && i <= o->agents_len; i++) {
+    for (unsigned i = 0; i <= o->agents_len; i++) {
         l->count++;
         member_init(&l->all[i], &l->run, i, o, load_classes);
-        if (i > 0) {
-            status = member_open(&l->all[i], o, o->agents[i - 1].at, &key);
-        }
     }
+    status = status == EXIT_VALID ? greet(l, o, &key, signals) : status;
     deal_out_servers(l, o->servers_len);
     seal_forget(&key, sizeof key);
     return status;

@@ -166,9 +166,9 @@ struct members {
 };
 
 /* Connects to all agents and has them taken by this leader (member_init). EXIT_VALID, or a
- * line. */
+ * line. The signals are blocked; one of them meanwhile ends the process, with a line. */
 must_check enum exit_status members_open(struct members *l, const struct options *o,
-                                         unsigned load_classes);
+                                         unsigned load_classes, const sigset_t *signals);
 must_check enum exit_status members_start(struct members *l);
 /* Waits, with the mutex held, at most for a moment. */
 void members_wait(struct members *l);
