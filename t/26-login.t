@@ -56,6 +56,18 @@ sub worker_sleeps($server) {
     expect_bytes($s, "SAVED qps-limit 50000 -> 60000\r\nOK\r\nVALUE x 0 1\r\n1\r\nEND\r\n", 'both are answered');
     soon { mem_stats($other)->{curr_connections} == $before } 'the one that was reset is gone';
     like(read_file($file), qr/^qps-limit = 60000\n/m, 'the file');
+    # those that ask meanwhile have one answer
+    my @more = map { $server->connect } 1 .. 3;
+    exchange($_, "qos qps_limit 61k\r\n", "OK\r\n") for @more;
+    put($s, "qos save\r\n");
+    $handle = wait_held();
+    exchange($other, "qos qps_limit 62k\r\n", "OK\r\n");
+    put($_, "qos save\r\n") for @more;
+    soon { grep({ /conn_waiting/ } values %{mem_stats($other, 'conns')}) == 4 } 'four wait';
+    close $handle;
+    expect_bytes($s, "SAVED qps-limit 60000 -> 61000\r\nOK\r\n", 'the first one');
+    close wait_held();
+    expect_bytes($_, "SAVED qps-limit 61000 -> 62000\r\nOK\r\n", 'the others, of one file') for @more;
     # the end, while the file is written
     exchange($s, "qos qps_limit 70k\r\n", "OK\r\n");
     put($s, "qos save\r\n");
@@ -63,7 +75,7 @@ sub worker_sleeps($server) {
     put($other, "qos save\r\nversion\r\n");
     kill TERM => $server->pid;
     close $handle;
-    expect_bytes($s, "SAVED qps-limit 60000 -> 70000\r\nOK\r\n", 'a server that ends answers the one');
+    expect_bytes($s, "SAVED qps-limit 62000 -> 70000\r\nOK\r\n", 'a server that ends answers the one');
     $server->stop('TERM', 'and ends');
 }
 

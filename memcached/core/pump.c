@@ -118,6 +118,7 @@ end_part(struct pump *p, struct turn *turn, enum session_ran ran)
         return PUMP_DEFER;
     case RAN_PARKED:
         latency_forget(&p->core->latency, p); /* what it takes is none of the worker's */
+        coalesce_forget(p); /* no turn until it goes on: the owner sends what is held */
         return PUMP_PARKED;
     case RAN_BODY:
         return PUMP_ON;

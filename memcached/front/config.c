@@ -276,37 +276,35 @@ config_serve(struct stats *st, void (*wake)(void *ctx), void *ctx)
     PTHREAD_OK(pthread_mutex_unlock(&own->lock));
 }
 
-/* NULL: there is none. */
 static struct config_job *
-take_job(struct state *own)
+take_jobs(struct state *own)
 {
     PTHREAD_OK(pthread_mutex_lock(&own->lock));
-    struct config_job *job = own->first;
-    if (job != NULL) {
-        own->first = job->next;
-        own->end = own->first == NULL ? &own->first : own->end;
-    }
+    struct config_job *jobs = own->first;
+    own->first = NULL;
+    own->end = &own->first;
     PTHREAD_OK(pthread_mutex_unlock(&own->lock));
-    return job;
+    return jobs;
 }
 
 static void
-give_back(const struct config_job *job)
+give_back(struct config_job *jobs)
 {
-    mbox_push(job->parked.back.to, job->parked.back.message);
+    while (jobs != NULL) {
+        struct config_job *job = jobs;
+        jobs = job->next;
+        mbox_push(job->parked.back.to, job->parked.back.message);
+    }
 }
 
 void
 config_close(struct stats *st)
 {
     struct state *own = state_of(st);
-    struct config_job *job;
     PTHREAD_OK(pthread_mutex_lock(&own->lock));
     own->is_open = false;
     PTHREAD_OK(pthread_mutex_unlock(&own->lock));
-    while ((job = take_job(own)) != NULL) {
-        give_back(job);
-    }
+    give_back(take_jobs(own));
 }
 
 /* Logs each line, and puts it into the answer for clients while there is room. */
@@ -355,15 +353,34 @@ run_job(struct stats *st, enum job_kind kind, bool *has_failed)
     return report;
 }
 
+/* All that have asked for it have the same answer. */
+static void
+work(struct stats *st, struct config_job *jobs, enum job_kind kind)
+{
+    const struct config_job *done = NULL;
+    for (struct config_job *job = jobs; job != NULL; job = job->next) {
+        if (job->kind != kind) {
+            continue;
+        }
+        if (done == NULL) {
+            job->report = run_job(st, kind, &job->has_failed);
+            done = job;
+        } else {
+            job->report = done->report != NULL ? strdup(done->report) : NULL;
+            job->has_failed = done->has_failed;
+        }
+        job->is_done = true;
+    }
+}
+
 void
 config_work(struct stats *st)
 {
-    struct config_job *job;
-    while ((job = take_job(state_of(st))) != NULL) {
-        job->report = run_job(st, job->kind, &job->has_failed);
-        job->is_done = true;
-        give_back(job);
-    }
+    struct config_job *jobs =
+        take_jobs(state_of(st)); /* what is asked later wakes main again */
+    work(st, jobs, JOB_RELOAD);
+    work(st, jobs, JOB_SAVE);
+    give_back(jobs);
 }
 
 void

@@ -18,10 +18,10 @@
 
 /* How a turn, or a step of it, ended. */
 enum step {
-    STEP_ON,     /* go on */
-    STEP_WAIT,   /* for an event */
-    STEP_DEFER,  /* queue for a deferred turn */
-    STEP_QUEUED, /* waits for a token, queued already, or for another thread */
+    STEP_ON,    /* go on */
+    STEP_WAIT,  /* for an event */
+    STEP_DEFER, /* queue for a deferred turn */
+    STEP_HELD,  /* waits for a token, queued already, or for another thread */
     STEP_CLOSED,
 };
 
@@ -247,9 +247,9 @@ step_run(struct conn *c, struct turn *turn)
         return STEP_DEFER;
     case PUMP_PARKED:
         c->is_parked = true;
-        return STEP_QUEUED;
+        return STEP_HELD;
     case PUMP_WAIT:
-        return STEP_QUEUED;
+        return STEP_HELD;
     case PUMP_WATCH:
         return become_watcher(c);
     case PUMP_QUIT:
@@ -308,7 +308,7 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
 {
     const struct session *s = &c->pump.session;
     bool is_finished = !s->is_pending || !c->pump.work.ticket.is_admitted || s->is_body ||
-                       end == STEP_QUEUED || turn->is_inline;
+                       end == STEP_HELD || turn->is_inline;
     if (c->pump.out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
@@ -317,8 +317,8 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
         return end;
     }
     size_t sent;
-    enum io io = end == STEP_QUEUED ? flush_all(c) /* its turn may be far away */
-                                    : conn_flush(c, piece_max(turn), &sent);
+    enum io io = end == STEP_HELD ? flush_all(c) /* its turn may be far away */
+                                  : conn_flush(c, piece_max(turn), &sent);
     return io == IO_CLOSED ? STEP_CLOSED : end;
 }
 
@@ -377,6 +377,7 @@ take_steps(struct conn *c, struct turn *turn)
     struct pump *p = &c->pump;
     struct core *k = p->core;
     enum step end;
+    must(!c->is_parked);
     c->is_at_rest = false;
     if (conn_is_leaving_worker(c)) {
         turn_shorten(turn); /* it leaves between two */
@@ -390,7 +391,7 @@ take_steps(struct conn *c, struct turn *turn)
         end = step(c, turn);
     } while (end == STEP_ON);
     pump_end_turn(p, allowed, end == STEP_WAIT);
-    if (end == STEP_DEFER || end == STEP_QUEUED) {
+    if (end == STEP_DEFER || end == STEP_HELD) {
         end = flush_finished(c, turn, end);
     }
     admission_end_turn(k, turn);
@@ -403,7 +404,7 @@ take_steps(struct conn *c, struct turn *turn)
     case STEP_DEFER:
         defer(c);
         break;
-    case STEP_QUEUED:
+    case STEP_HELD:
         conn_set_state(c, REGISTRY_WAITING);
         break;
     default:

@@ -17,7 +17,7 @@
 
 #define BATCH 16             /* datagrams read at once, and at most in an inline turn */
 #define READS_MAX 8          /* such batches that any turn takes */
-#define DRAIN_READS_MAX 64   /* such batches that are still taken at the end */
+#define DRAIN_READS_MAX 4096 /* such batches that are still taken at the end */
 #define DATAGRAM_BYTES 65536 /* longer ones do not exist */
 #define ASIDE_MAX 128        /* sources that wait; more of them hold up the socket */
 
@@ -246,16 +246,15 @@ step_batch(struct udp *u, struct turn *turn)
         return FLOW_WAIT;
     }
     struct core *k = &u->worker->core;
-    if (k->is_draining && u->drain_reads++ == DRAIN_READS_MAX) {
-        u->is_readable =
-            false; /* what has arrived before the end is served, not what follows */
-        return FLOW_WAIT;
+    if (k->is_draining && u->drain_reads == DRAIN_READS_MAX) {
+        return FLOW_WAIT; /* what has arrived before the end is served, not what follows */
     }
     if (turn->reads == READS_MAX ||
         (turn->reads > 0 && (turn->is_inline || queue_is_turn_over(k, turn)))) {
         return FLOW_DEFER;
     }
     turn->reads++;
+    u->drain_reads += k->is_draining;
     receive(u, turn);
     return FLOW_ON;
 }

@@ -396,16 +396,21 @@ check_plain(struct auth *a, struct auth_session *s, struct slice data,
 }
 
 static enum auth_status
-ask(struct auth_session *s, enum login_step step, struct slice mechanism,
-    struct slice data, const struct mbox_back *back)
+ask_library(struct auth_session *s, enum login_step step, struct slice mechanism,
+            struct slice data, const struct mbox_back *back)
 {
+    struct logins *logins = &s->owner->logins;
     must(back->message != NULL); /* no datagram authenticates */
-    bool is_new = s->login == NULL;
-    if (is_new && (s->login = calloc(1, sizeof *s->login)) == NULL) {
+    if (s->login == NULL) {
+        s->login = calloc(1, sizeof *s->login);
+    }
+    s->is_asked =
+        s->login != NULL && login_ask(logins, s->login, step, mechanism, data, back);
+    if (!s->is_asked) {
+        login_end(logins, &s->login); /* nothing of an older conversation is left */
         return AUTH_NO_MEMORY;
     }
-    s->is_asked = login_ask(&s->owner->logins, s->login, step, mechanism, data, back);
-    return s->is_asked ? AUTH_ASKED : AUTH_NO_MEMORY;
+    return AUTH_ASKED;
 }
 
 enum auth_status
@@ -419,7 +424,7 @@ auth_start(struct auth *a, struct auth_session **session, struct slice mechanism
     }
     s->expects_plain = false;
     if (a->kind == KIND_LIBRARY) {
-        return ask(s, LOGIN_START, mechanism, data, back);
+        return ask_library(s, LOGIN_START, mechanism, data, back);
     }
     bool is_plain = a->kind == KIND_PASSWORDS && req_word_is(mechanism, "PLAIN");
     return is_plain ? check_plain(a, s, data, challenge) : AUTH_FAILED;
@@ -435,7 +440,7 @@ auth_step(struct auth *a, struct auth_session **session, struct slice data,
         return AUTH_NO_MEMORY;
     }
     if (s->login != NULL) {
-        return ask(s, LOGIN_STEP, (struct slice){NULL, 0}, data, back);
+        return ask_library(s, LOGIN_STEP, (struct slice){NULL, 0}, data, back);
     }
     bool expects = s->expects_plain && data.len > 0;
     s->expects_plain = false;

@@ -67,10 +67,10 @@ struct serve_qos {
     bool is_local;    /* from a UNIX socket or loopback: may have files written */
     uint8_t declared; /* of the session that asks; the hook may change it */
     struct serve_place *place; /* as for stats */
-    struct mbox_back back;     /* for `parked` */
-    struct parked *
-        parked; /* set by the hook, which says NONE; given to it when it is back, and then the
-                                * hook's: it sets NULL */
+    struct mbox_back back;     /* for what is parked */
+    /* The hook that waits for another thread sets it and says NONE. When its message is back the
+     * hook is called again, has it back, and sets NULL. */
+    struct parked *parked;
     struct sink *sink;
 };
 

@@ -39,14 +39,14 @@ call_hook(struct session *s, const struct env *env, unsigned count, struct sink 
                           .declared = s->declared,
                           .place = &s->place,
                           .back = env->back,
-                          .parked = s->is_parked ? s->parked : NULL,
+                          .parked = s->has_parked ? s->parked : NULL,
                           .sink = sink};
     enum reply reply = hooks->qos(hooks->ctx, &q);
     s->declared = q.declared;
-    if (q.parked != NULL) {
+    s->has_parked = q.parked != NULL;
+    if (s->has_parked) { /* in the room of s->place */
         s->parked = q.parked;
     }
-    s->is_parked = q.parked != NULL;
     return reply;
 }
 
@@ -68,7 +68,7 @@ exec_hooked(struct session *s, const struct env *env, struct chain *out)
         return is_binary ? exec_reply(s, env, out, REPLY_END) : RAN_DONE;
     }
     if (reply == REPLY_NONE) {
-        return s->is_parked ? RAN_PARKED : RAN_AGAIN;
+        return s->has_parked ? RAN_PARKED : RAN_AGAIN;
     }
     bool is_unknown_group = is_binary && reply == REPLY_ERROR;
     return exec_reply(s, env, out, is_unknown_group ? REPLY_NOT_FOUND : reply);

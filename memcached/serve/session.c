@@ -63,7 +63,7 @@ session_fini(struct session *s, const struct env *env)
     exec_dump_end(s, env);
     exec_debug_end(s, env);
     auth_end(&s->auth);
-    if (s->is_parked) {
+    if (s->has_parked) {
         s->parked->discard(s->parked);
     }
     give_req(s, env);
@@ -103,7 +103,7 @@ bool
 session_rewind(struct session *s)
 {
     bool is_begun = s->is_open || s->is_body || s->item != NULL ||
-                    (s->is_pending && (s->is_parked || s->place.at > 0));
+                    (s->is_pending && (s->has_parked || s->place.at > 0));
     bool is_refused = s->skips_line || s->swallow > 0 || s->closes;
     if (is_begun || is_refused || (s->is_pending && s->error != REPLY_NONE)) {
         return false;

@@ -26,7 +26,7 @@ struct session {
     uint32_t watches;  /* after RAN_WATCH: what the client wants to hear of */
     union {
         struct serve_place place; /* of what is made in pieces */
-        struct parked *parked;    /* is_parked */
+        struct parked *parked;    /* has_parked */
     };
     uint8_t protocol; /* enum protocol: which one the client speaks */
     uint8_t error;    /* enum reply: the pending request is a bad line with it */
@@ -42,7 +42,7 @@ struct session {
     bool is_local;             /* a UNIX socket or loopback; set by net/ */
     bool is_long;              /* RAN_LONG has been said of the pending request, */
     bool is_behind;            /* and replies waited before it */
-    bool is_parked;            /* a hook has `parked` it */
+    bool has_parked;           /* a hook waits for another thread */
     bool follows;              /* a request of the same input has been answered */
     uint8_t declared;          /* class of all its requests, as the listener or the client
                             * said: 1 + number, known to net/; 0: none */

@@ -243,6 +243,27 @@ TEST(a_new_limit_is_looked_at)
 
 /* ---- refusals that are sent together --------------------------------------------------- */
 
+/* What is parked has no turn until it goes on, whatever of its output is kept. */
+TEST(none_is_kept_of_what_is_parked)
+{
+    struct parked parked = {.discard = NULL};
+    open_with((struct limiter_conf){.max_delay = 0});
+    sim.hooks = (struct serve_hooks){.qos = answer_when_back, .ctx = &parked};
+    struct pump *p = &clients[0].pump;
+    ck_assert(chain_copy(&p->out, &sim.core.env.chain, "SERVER_ERROR 307 busy\r\n", 23));
+    coalesce_note(p, 0, CLASS_SMALL);
+    ck_assert(coalesce_keeps(p));
+    client_says(&clients[0], "qos save\r\n");
+    queue_put(&sim.core, &p->work, CLASS_CONTROL);
+    sim_pass(&sim, NULL, 0);
+    ck_assert_int_eq(clients[0].end, PUMP_PARKED);
+    ck_assert(!p->coalesced.is_held);
+    queue_put(&sim.core, &p->work, CLASS_CONTROL);
+    sim_pass(&sim, NULL, 0);
+    ck_assert_int_eq(clients[0].end, END_INPUT);
+    close_all();
+}
+
 /* What was kept for long enough is not kept anew because the connection is queued just then. */
 TEST(refusals_are_kept_once)
 {

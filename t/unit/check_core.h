@@ -225,6 +225,14 @@ client_says(struct client *c, const char *text)
     text_add(&c->input, text, strlen(text));
 }
 
+/* A hook for `qos`: another thread answers. ctx: struct parked. */
+static inline enum reply
+answer_when_back(void *ctx, struct serve_qos *q)
+{
+    q->parked = q->parked == NULL ? ctx : NULL;
+    return q->parked != NULL ? REPLY_NONE : REPLY_OK;
+}
+
 /* The event loop reports the client's input. */
 static inline void
 client_ready(struct client *c)

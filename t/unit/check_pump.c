@@ -176,14 +176,6 @@ TEST(long_ones_wait_in_the_queue)
 }
 
 /* Found to be large, a get goes on in the queue of bulk work; declared ones do not. */
-/* Is answered by another thread. */
-static enum reply
-answer_when_back(void *ctx, struct serve_qos *q)
-{
-    q->parked = q->parked == NULL ? ctx : NULL;
-    return q->parked != NULL ? REPLY_NONE : REPLY_OK;
-}
-
 TEST(a_parked_one_waits_alone)
 {
     struct parked parked = {.discard = NULL};
