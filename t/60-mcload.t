@@ -66,7 +66,7 @@ my $sent = $json->{'totals.sent'};
 # Those in the making at the very end of the window are sent, but outside it.
 cmp_ok($gets, '>=', $sent, 'the server saw each get that was sent');
 cmp_ok($gets, '<=', $sent + 8, 'and no more than that and one for each place');
-has($json, 'each was answered', 'totals.achieved' => $sent, 'latency.intended.count' => $sent,
+has($json, 'each was answered', 'totals.answered' => $sent, 'latency.intended.count' => $sent,
     'latency.intended.buckets.sum' => $sent, 'totals.requests' => ['<=', $gets]);
 is($json->{"errors.$_"}, 0, "errors: no $_")
     for qw(error client_error server_error unexpected wrong_value desync disconnect timeout connect);
@@ -114,9 +114,9 @@ has($json, 'its mode, its seed', 'load.mode' => '"open"', seed => '"7"');
 has($json, 'offered at least', 'totals.offered' => ['>', 840], 'totals.offered' => ['<', 1160]);
 is($json->{'totals.offered'}, $json->{'totals.sent'}
         + $json->{'totals.unsent'} + $json->{'totals.skipped'}, 'all offered are accounted for');
-is($json->{'totals.sent'}, $json->{'totals.achieved'} + $json->{'totals.lost'}
+is($json->{'totals.sent'}, $json->{'totals.answered'} + $json->{'totals.lost'}
         + $json->{'totals.unanswered'}, 'all sent are accounted for');
-has($json, 'each answer has a latency', 'latency.issue.count' => $json->{'totals.achieved'},
+has($json, 'each answer has a latency', 'latency.issue.count' => $json->{'totals.answered'},
     'latency.intended.mean' => ['>=', $json->{'latency.issue.mean'}]);
 # A quarter of all that came, five standard deviations.
 my $sets = $after->{cmd_set} - $before->{cmd_set};

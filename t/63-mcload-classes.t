@@ -30,7 +30,7 @@ has($json, 'the records of both are stored, by the one, and the other', 'totals.
     'classes.small.totals.loaded' => 500, 'classes.bulk.totals.loaded' => 50);
 is($after->{cmd_set} - $before->{cmd_set} >= 550, 1, '... says the server');
 is($after->{total_connections} - $before->{total_connections}, 5, 'connections of both');
-for my $sum (qw(totals.offered totals.sent totals.achieved totals.requests totals.gets
+for my $sum (qw(totals.offered totals.sent totals.answered totals.achieved totals.requests totals.gets
     totals.rx_bytes totals.tx_bytes totals.keys totals.hits latency.intended.count
     totals.ops.set.done errors.error)) {
     is($json->{$sum}, $json->{"classes.small.$sum"} + $json->{"classes.bulk.$sum"}, "$sum add up");
@@ -65,7 +65,7 @@ $json = json_of(scratch_dir() . '/spread.json');
 my $servers = $json->{servers};
 my ($name1, $n1, $name2, $n2) = $servers =~ /"name": "([^"]+)", "requests": (\d+)/g;
 is("$name1 $name2", "$at 127.0.0.1:" . $second->port, 'servers by name');
-is($n1 + $n2, $json->{'totals.achieved'}, '... have all requests');
+is($n1 + $n2, $json->{'totals.answered'}, '... have all requests');
 cmp_ok($n1, '>', 0, '... the one') && cmp_ok($n2, '>', 0, '... and the other');
 is($json->{'connections.count'}, 12, 'all connections');
 cmp_ok($json->{"connections.$_.min"}, '<=', $json->{"connections.$_.max"}, "... their $_")

@@ -89,7 +89,7 @@ is(mem_stats($control)->{curr_items}, 1000, 'together they stored each record on
 my $json = $run->{json};
 cmp_ok($json->{'totals.offered'} // 0, '>', 1000, 'rates add up');
 cmp_ok($json->{'totals.offered'} // 0, '<', 2000, '... to that asked for');
-is($json->{'latency.intended.buckets.sum'}, $json->{'totals.achieved'},
+is($json->{'latency.intended.buckets.sum'}, $json->{'totals.answered'},
     'each answer is in a bucket of the sum');
 my @parts = $run->{out} =~ /^Agent .* achieved ([\d.]+)/mg;
 is(scalar @parts, 3, 'a line for each agent');

@@ -255,13 +255,14 @@ result_longest_wait(const struct result *r)
     return most;
 }
 
-/* What was left at the end without having been sent is counted only there. */
+/* What was left at the end without having been sent is counted only there. As many answers as
+ * requests, some of them to what was sent before, are no sign of a server that falls behind. */
 static enum result_pace
 pace_of(const struct result *r)
 {
     const struct counters *t = &r->total;
     double unsent = (double)ctr_get(&t->unsent), offered = (double)ctr_get(&t->offered);
-    if (!r->is_open || r->series == NULL) {
+    if (!r->is_open || r->series == NULL || counters_done(t) >= ctr_get(&t->offered)) {
         return PACE_KEPT;
     }
     struct series_growth g = series_growth(r->series);
@@ -277,8 +278,7 @@ pace_of(const struct result *r)
 uint64_t
 result_achieved_of(const struct counters *part, bool is_behind)
 {
-    uint64_t offered = ctr_get(&part->offered), done = counters_done(part);
-    return !is_behind ? ctr_get(&part->good) : done < offered ? done : offered;
+    return is_behind ? counters_done(part) : ctr_get(&part->good);
 }
 
 uint64_t

@@ -413,27 +413,31 @@ TEST(test_until_answers)
 
 #define LOOKS 64 /* that long a run is */
 
-/* Of a server that is offered so many requests between two looks and serves so many, each so many looks
- * later at the soonest, and none in the last `stall`. No more than `limit` are sent at a time; the rest
- * is counted in the end. */
+/* Of a server that is offered so many requests between two looks and serves so many, besides those that
+ * wait from before the first look, each so many looks later at the soonest, and none in the last `stall`.
+ * No more than `limit` are sent at a time; the rest is counted in the end. */
 static const struct {
     const char *what;
-    uint64_t offered, served;
+    uint64_t offered, served, before;
     unsigned later, stall;
     uint64_t limit;
     enum result_pace pace;
     uint64_t achieved;
 } servers[] = {
-    {"idle half of the time", 100, 200, 0, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
-    {"far away", 100, 200, 16, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
-    {"at its limit", 100, 100, 1, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
-    {"within a hundredth", 1009, 1000, 0, 0, UINT32_MAX, PACE_KEPT, 1009 * LOOKS},
-    {"beyond a hundredth", 1011, 1000, 0, 0, UINT32_MAX, PACE_BEHIND, 1000 * LOOKS},
-    {"overloaded", 54, 50, 0, 0, UINT32_MAX, PACE_BEHIND, 50 * LOOKS},
-    {"overloaded and far away", 54, 50, 1, 0, UINT32_MAX, PACE_BEHIND, 50 * (LOOKS - 1)},
-    {"overloaded, few connections", 54, 50, 0, 0, 20, PACE_BEHIND, 50 * LOOKS},
-    {"stalls at the end", 50, 100, 0, 3, UINT32_MAX, PACE_UNSURE, 50 * LOOKS},
-    {"stops in the middle", 50, 100, 0, 24, UINT32_MAX, PACE_BEHIND, 50 * (LOOKS - 24)},
+    {"idle half of the time", 100, 200, 0, 0, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
+    {"far away", 100, 200, 0, 16, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
+    {"at its limit", 100, 100, 0, 1, 0, UINT32_MAX, PACE_KEPT, 100 * LOOKS},
+    {"within a hundredth", 1009, 1000, 0, 0, 0, UINT32_MAX, PACE_KEPT, 1009 * LOOKS},
+    {"beyond a hundredth", 1011, 1000, 0, 0, 0, UINT32_MAX, PACE_BEHIND, 1000 * LOOKS},
+    {"overloaded", 54, 50, 0, 0, 0, UINT32_MAX, PACE_BEHIND, 50 * LOOKS},
+    {"overloaded and far away", 54, 50, 0, 1, 0, UINT32_MAX, PACE_BEHIND,
+     50 * (LOOKS - 1)},
+    {"overloaded, few connections", 54, 50, 0, 0, 0, 20, PACE_BEHIND, 50 * LOOKS},
+    {"stalls at the end", 50, 100, 0, 0, 3, UINT32_MAX, PACE_UNSURE, 50 * LOOKS},
+    {"stops in the middle", 50, 100, 0, 0, 24, UINT32_MAX, PACE_BEHIND,
+     50 * (LOOKS - 24)},
+    {"stops after a backlog from before", 50, 100, 2000, 0, 24, UINT32_MAX, PACE_KEPT,
+     50 * LOOKS},
 };
 
 static uint64_t
@@ -454,7 +458,8 @@ TEST_ROWS(test_rate_kept, servers, row->what)
     series_start(r.series, 0);
     for (uint64_t i = 1; i <= LOOKS; i++) {
         uint64_t due = row->offered * i, done = counters_done(t);
-        uint64_t comes = i > row->later ? row->offered * (i - row->later) - done : 0;
+        uint64_t sent = i > row->later ? row->offered * (i - row->later) : 0;
+        uint64_t comes = row->before + sent - done;
         uint64_t served = i > LOOKS - row->stall ? 0 : least(row->served, comes);
         ctr_add(&t->done[COUNTERS_READ], served);
         uint64_t most = i < LOOKS ? done + served + row->limit : due;
