@@ -5,13 +5,13 @@ use MCTest ':ours';
 use MCBinary;
 use Socket qw(SOL_SOCKET SO_LINGER);
 
-use constant {GET => 0, NOOP => 0x0a, AUTH => 0x21};
+use constant {GET => 0, SET => 1, NOOP => 0x0a, AUTH => 0x21};
 
 my $dir = scratch_dir();
 my $hold = preload('hold') // plan skip_all => 'no library to preload, or the server runs under something else';
 my $fifo = "$dir/fifo";
 POSIX::mkfifo($fifo, 0600) or die "mkfifo: $!";
-my %held = (LD_PRELOAD => $hold, HOLD => $fifo);
+my %held = (LD_PRELOAD => $hold, HOLD_LOGIN => $fifo);
 
 # Returns when a call is held; it goes on when the handle is closed.
 sub wait_held {
@@ -39,7 +39,7 @@ sub worker_sleeps($server) {
 
 {
     my $file = write_file("$dir/conf", "qps-limit = 50000\n");
-    my ($server, $s) = serve('-t', 1, '--config', $file, {env => {%held}});
+    my ($server, $s) = serve('-t', 1, '--config', $file, {env => {LD_PRELOAD => $hold, HOLD_FILE => $fifo}});
     my $other = $server->connect;
     my $before = mem_stats($other)->{curr_connections};
     my $gone = $server->connect;
@@ -118,6 +118,22 @@ SKIP: {
     close $handle;
     is_answer($held, 0x20, qr/^Auth/, 'a server that ends answers the one');
     $server->stop('TERM', 'and ends');
+
+    # the end, though a login does not
+    my $kept = "$dir/items";
+    my @keeps = ('-S', '-B', 'binary', '-t', 1, '-e', $kept);
+    ($server, $s) = serve(@keeps, {env => {SASL_CONF_PATH => $dir, %held}});
+    put($s, plain('me', 'secret'));
+    is_answer($s, 0, qr/^Authenticated$/, 'a client');
+    put($s, request(SET, 'k', pack('NN', 0, 0), 'v'));
+    is_answer($s, 0, qr/^$/, 'an item');
+    $held = $server->connect;
+    put($held, plain('me', 'hold') . request(NOOP));
+    $handle = wait_held();
+    $server->stop('USR1', 'ends though libsasl2 does not answer');
+    log_says($server, qr/^memcached: warning: libsasl2 does not answer a login, which is given up; /m, '... says so');
+    ok(-s $kept, '... and has saved its items');
+    close $handle;
 }
 
 done_testing();

@@ -335,7 +335,7 @@ SKIP: {
         $server->stop('USR1');
         POSIX::mkfifo("$dir/fifo", 0600) or die "mkfifo: $!";
         my $pid = in_child(sub {
-            @ENV{qw(LD_PRELOAD HOLD)} = ($hold, "$dir/fifo");
+            @ENV{qw(LD_PRELOAD HOLD_FILE)} = ($hold, "$dir/fifo");
             exec server_binary(), '-l', '127.0.0.1', '-p', '0', '-U', '0', '-e', $file, '-m', '44', @AS_ROOT;
         });
         open my $held, '>', "$dir/fifo" or die "fifo: $!";

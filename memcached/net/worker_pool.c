@@ -7,12 +7,14 @@
 #include <time.h>
 
 #include "base/await.h"
+#include "base/log.h"
 #include "net/worker.h"
 #include "net/worker_thread.h"
 #include "serve/auth.h"
 
 #define WORKER_ALIGN 64
 #define DRAIN_SECONDS 4 /* for clients to take their replies at the end */
+#define LOGIN_SECONDS 1 /* more, for libsasl2 to come back from a step */
 
 void
 worker_pool_init(struct worker_pool *c)
@@ -77,14 +79,22 @@ static bool
 have_ended(struct worker_pool *c, const struct timespec *until)
 {
     for (unsigned i = 0; i < c->started; i++) {
-        while (sem_clockwait(&c->ended, CLOCK_MONOTONIC, until) != 0) {
-            if (errno == ETIMEDOUT) {
-                return false;
-            }
-            must(errno == EINTR);
+        if (!await_until(&c->ended, until)) {
+            return false;
         }
     }
     return true;
+}
+
+static void
+end_logins(struct net_shared *shared, const struct timespec *until)
+{
+    if (!auth_stop(shared->serve->auth, until)) {
+        log_write(
+            LOG_WARNING,
+            "memcached: warning: libsasl2 does not answer a login, which is given up; is "
+            "the server that it asks there?");
+    }
 }
 
 void
@@ -103,7 +113,8 @@ worker_pool_stop(struct net_shared *shared)
     for (unsigned i = 0; i < c->started; i++) {
         PTHREAD_OK(pthread_join(shared->workers[i].thread, NULL));
     }
-    auth_stop(shared->serve->auth); /* it has messages of theirs */
+    until.tv_sec += LOGIN_SECONDS;
+    end_logins(shared, &until); /* they have messages of the workers */
     for (unsigned i = 0; i < c->started; i++) {
         worker_fini(&shared->workers[i]);
     }

@@ -285,20 +285,18 @@ auth_serve(struct auth *a)
     return a == NULL || a->kind != KIND_LIBRARY || logins_start(&a->logins);
 }
 
-void
-auth_stop(struct auth *a)
+bool
+auth_stop(struct auth *a, const struct timespec *until)
 {
-    if (a != NULL && a->kind == KIND_LIBRARY) {
-        logins_stop(&a->logins);
-    }
+    return a == NULL || a->kind != KIND_LIBRARY || logins_stop(&a->logins, until);
 }
 
 void
 auth_close(struct auth **a)
 {
     struct auth *old = *a;
-    if (old == NULL) {
-        return;
+    if (old == NULL || old->logins.is_running) {
+        return; /* a thread that was left behind has it */
     }
     if (old->kind == KIND_LIBRARY) {
         auth_sasl_fini();

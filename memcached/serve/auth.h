@@ -46,8 +46,9 @@ struct auth *auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_at
 must_check bool auth_reload(struct auth *a, char *err, size_t err_len);
 /* Before the workers serve; a may be NULL. False: no thread, with errno. */
 must_check bool auth_serve(struct auth *a);
-/* The workers have ended. What they have asked comes back. */
-void auth_stop(struct auth *a);
+/* The workers have ended. What they have asked comes back. False: libsasl2 has not by the monotonic
+ * time `until`, and is left as it is. */
+must_check bool auth_stop(struct auth *a, const struct timespec *until);
 void auth_close(struct auth **a);
 
 /* ---- workers: SASL -------------------------------------------------------------------- */

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <unistd.h>
 
+#include "base/await.h"
 #include "base/owner_of.h"
 #include "serve/auth_sasl.h"
 
@@ -46,6 +48,18 @@ converse(struct login *login)
                                : AUTH_FAILED;
 }
 
+/* Workers that have not waited are gone. */
+static void
+answer(struct logins *l, struct login *login)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->lock));
+    while (l->is_left) {
+        pause();
+    }
+    mbox_push(login->back.to, login->back.message);
+    PTHREAD_OK(pthread_mutex_unlock(&l->lock));
+}
+
 static void
 serve(struct logins *l, struct login *login)
 {
@@ -60,7 +74,7 @@ serve(struct logins *l, struct login *login)
         auth_sasl_end(&login->sasl);
     }
     forget_asked(login);
-    mbox_push(login->back.to, login->back.message);
+    answer(l, login);
 }
 
 static void
@@ -85,7 +99,16 @@ login_main(void *arg)
         mbox_clear(&l->box);
         serve_all(l);
     }
+    must(sem_post(&l->has_ended) == 0);
     return NULL;
+}
+
+static void
+fini(struct logins *l)
+{
+    mbox_fini(&l->box);
+    must(sem_destroy(&l->has_ended) == 0);
+    PTHREAD_OK(pthread_mutex_destroy(&l->lock));
 }
 
 bool
@@ -95,26 +118,35 @@ logins_start(struct logins *l)
         return false;
     }
     atomic_init(&l->is_ending, false);
+    must(sem_init(&l->has_ended, 0, 0) == 0);
+    PTHREAD_OK(pthread_mutex_init(&l->lock, NULL));
     errno = pthread_create(&l->thread, NULL, login_main, l);
     l->is_running = errno == 0;
     if (!l->is_running) {
-        mbox_fini(&l->box);
+        fini(l);
     }
     return l->is_running;
 }
 
-void
-logins_stop(struct logins *l)
+bool
+logins_stop(struct logins *l, const struct timespec *until)
 {
     if (!l->is_running) {
-        return;
+        return true;
     }
     atomic_store(&l->is_ending, true);
     mbox_wake(&l->box);
+    if (!await_until(&l->has_ended, until)) {
+        PTHREAD_OK(pthread_mutex_lock(&l->lock));
+        l->is_left = true;
+        PTHREAD_OK(pthread_mutex_unlock(&l->lock));
+        return false;
+    }
     PTHREAD_OK(pthread_join(l->thread, NULL));
     l->is_running = false;
     serve_all(l);
-    mbox_fini(&l->box);
+    fini(l);
+    return true;
 }
 
 /* ---- workers -------------------------------------------------------------------------- */

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "base/mbox.h"
 #include "serve/auth.h"
@@ -39,13 +41,18 @@ struct logins {
     bool is_running;
     _Atomic bool is_ending;
     pthread_t thread;
+    sem_t has_ended;
+    pthread_mutex_t lock;
+    bool
+        is_left; /* lock: main has not waited for the thread, nothing comes back any more */
     struct mbox box;
 };
 
 /* False: no thread, with errno. */
 must_check bool logins_start(struct logins *l);
-/* What has been asked comes back, unanswered. */
-void logins_stop(struct logins *l);
+/* What has been asked comes back, unanswered. False: the library has not come back from a step by
+ * the monotonic time `until`; it, the thread and what that has are left as they are. */
+must_check bool logins_stop(struct logins *l, const struct timespec *until);
 
 /* Worker. False: no memory, and nothing is asked. */
 must_check bool login_ask(struct logins *l, struct login *login, enum login_step step,

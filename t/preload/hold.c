@@ -2,8 +2,9 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Preloaded into the server, holds what it waits for outside: a step of libsasl2, or the end of writing
- * a file. A held call opens the FIFO that $HOLD names, which ends when the test opens it, too, and
- * waits until the test has closed it. A login is held when what the client has sent ends in "hold".
+ * a file. A held call opens the FIFO that $HOLD_LOGIN or $HOLD_FILE names, which ends when the test opens
+ * it, too, and waits until the test has closed it. A login is held when what the client has sent ends in
+ * "hold".
  */
 #include <string.h>
 
@@ -14,10 +15,10 @@ static int (*real_sasl_server_start)(void *, const char *, const char *, unsigne
                                      const char **, unsigned *);
 
 static void
-hold(void)
+hold(const char *variable)
 {
     char byte;
-    const char *name = getenv("HOLD");
+    const char *name = getenv(variable);
     int fd = name != NULL ? open(name, O_RDONLY | O_CLOEXEC) : -1;
     while (fd >= 0 && read(fd, &byte, 1) > 0) {
     }
@@ -30,7 +31,7 @@ int
 fsync(int fd)
 {
     FIND(fsync);
-    hold();
+    hold("HOLD_FILE");
     return real_fsync(fd);
 }
 
@@ -40,7 +41,7 @@ sasl_server_start(void *conn, const char *mechanism, const char *data, unsigned 
 {
     FIND(sasl_server_start);
     if (len >= 4 && memcmp(data + len - 4, "hold", 4) == 0) {
-        hold();
+        hold("HOLD_LOGIN");
     }
     return real_sasl_server_start(conn, mechanism, data, len, challenge, challenge_len);
 }

@@ -236,7 +236,7 @@ TEST(library)
     ck_assert_int_eq(STEP(a, &s, ""), AUTH_FAILED);
     expect(auth_reload(a, err, sizeof err));
     auth_end(&s);
-    auth_stop(a);
+    expect(auth_stop(a, &(struct timespec){.tv_sec = INT32_MAX}));
     mbox_fini(&box);
 }
 

@@ -87,6 +87,7 @@ auth_sasl_end(void **conn)
 
 /* ---- a worker ------------------------------------------------------------------------- */
 
+static const struct timespec never = {.tv_sec = INT32_MAX};
 static struct logins logins;
 static struct mbox box;
 static struct client {
@@ -113,7 +114,7 @@ teardown(void)
         login_end(&logins, &clients[i].login);
         ck_assert_ptr_null(clients[i].login);
     }
-    logins_stop(&logins);
+    expect(logins_stop(&logins, &never));
     ck_assert_ptr_null(mbox_take(&box));
     mbox_fini(&box);
 }
@@ -225,6 +226,22 @@ TEST(conversations_end_in_the_thread)
     expect(!pthread_equal(entered_by, pthread_self()));
 }
 
+/* Its thread is there until the end of the program. */
+TEST(a_step_that_does_not_end)
+{
+    static struct logins left;
+    static struct login *login;
+    struct mbox_back back = {&box, &clients[0].message};
+    struct slice held = {HELD, sizeof HELD - 1};
+    login = calloc(1, sizeof *login);
+    ck_assert_ptr_nonnull(login);
+    expect(logins_start(&left));
+    expect(login_ask(&left, login, LOGIN_START, held, held, &back));
+    await(&entered);
+    expect(!logins_stop(&left, &(struct timespec){0}));
+    must(sem_post(&may_leave) == 0);
+}
+
 TEST(all_come_back_at_the_end)
 {
     for (unsigned i = 0; i < LOGINS; i++) {
@@ -232,7 +249,7 @@ TEST(all_come_back_at_the_end)
     }
     await(&entered);
     must(sem_post(&may_leave) == 0);
-    logins_stop(&logins);
+    expect(logins_stop(&logins, &never));
     for (unsigned i = 0; i < LOGINS; i++) {
         ck_assert_ptr_eq(next_back(), &clients[i]);
         login_end(&logins, &clients[i].login);
