@@ -131,14 +131,8 @@ sub hmac($text, $key) {
 }
 
 SKIP: {
-    my ($tool) = grep { -x } map { "$_/saslpasswd2" } split(/:/, $ENV{PATH}), '/usr/sbin';
-    skip 'no saslpasswd2', 1 if !$tool;
-    my $probe = run_program('-S', '-u', 'no-such-user-here');
-    skip 'built without libsasl2', 1 if $probe->{err} =~ /not built with SASL/;
-    write_file("$dir/memcached.conf", "mech_list: plain cram-md5\nsasldb_path: $dir/sasldb\n");
-    open my $pipe, '|-', "$tool -a memcached -c -p -f $dir/sasldb testuser" or die;
-    print $pipe 'testpass';
-    skip 'saslpasswd2 failed', 1 if !close $pipe;
+    my $lacks = library_lacks($dir, 'plain cram-md5', 'testuser', 'testpass');
+    skip $lacks, 1 if $lacks;
     my ($server, $s) = serve('-S', '-B', 'binary', {env => {SASL_CONF_PATH => $dir}});
     put($s, request(LIST));
     my (undef, $names) = response($s);

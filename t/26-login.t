@@ -82,14 +82,8 @@ sub worker_sleeps($server) {
 # ---- logins ------------------------------------------------------------------------------
 
 SKIP: {
-    my ($tool) = grep { -x } map { "$_/saslpasswd2" } split(/:/, $ENV{PATH}), '/usr/sbin';
-    skip 'no saslpasswd2', 1 if !$tool;
-    my $probe = run_program('-S', '-u', 'no-such-user-here');
-    skip 'built without libsasl2', 1 if $probe->{err} =~ /not built with SASL/;
-    write_file("$dir/memcached.conf", "mech_list: plain\nsasldb_path: $dir/sasldb\n");
-    open my $pipe, '|-', "$tool -a memcached -c -p -f $dir/sasldb me" or die;
-    print $pipe 'secret';
-    skip 'saslpasswd2 failed', 1 if !close $pipe;
+    my $lacks = library_lacks($dir, 'plain', 'me', 'secret');
+    skip $lacks, 1 if $lacks;
     my ($server, $s) = serve('-S', '-B', 'binary', '-t', 1, {env => {SASL_CONF_PATH => $dir, %held}});
     put($s, plain('me', 'secret'));
     my ($status) = response($s);

@@ -10,7 +10,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(
     packet request response error_bytes unpack_packet read_packet ask answers silent bin_stats bin_alive
-    store_extras sum_extras NO_CREATE OPAQUE
+    store_extras sum_extras library_lacks NO_CREATE OPAQUE
 );
 
 use constant {OPAQUE => 0xdeadbeef, NO_CREATE => 0xffffffff, HEADER => 24};
@@ -120,6 +120,19 @@ sub bin_stats($sock, $group = undef) {
         $stats{$p->{key}} = $p->{value};
     }
     return undef;
+}
+
+# Into the folder that SASL_CONF_PATH is to name: libsasl2's settings for memcached with a user of its
+# own database; why there can be none.
+sub library_lacks($dir, $mechanisms, $user, $password) {
+    my ($tool) = grep { -x } map { "$_/saslpasswd2" } split(/:/, $ENV{PATH}), '/usr/sbin';
+    return 'no saslpasswd2' if !$tool;
+    my $probe = run_program('-S', '-u', 'no-such-user-here');
+    return 'built without libsasl2' if $probe->{err} =~ /not built with SASL/;
+    write_file("$dir/memcached.conf", "mech_list: $mechanisms\nsasldb_path: $dir/sasldb\n");
+    open my $pipe, '|-', "$tool -a memcached -c -p -f $dir/sasldb $user" or die "$tool: $!";
+    print $pipe $password;
+    return close $pipe ? '' : 'saslpasswd2 failed';
 }
 
 1;
