@@ -277,37 +277,49 @@ for my $signal (qw(INT TERM HUP)) {
 
 my $unknown = 0; # capacities
 
-sub lose_one($policy, @args) {
+# The agent ends once all have `reported` an interval, or are `sending`.
+sub lose_one($policy, $when, @args) {
     my $victim = start_agent('127.0.0.7');
     my $killed = agent_pid($victim);
     my $gets = mem_stats($server->control)->{cmd_get};
+    my $progress = "$dir/progress";
+    my $is_time = {
+        reported => sub { -e $progress && `cat $progress` =~ m{/\d+ s  \d+/s} },
+        sending => sub { mem_stats($server->control)->{cmd_get} > $gets + 500 },
+    }->{$when};
+    unlink $progress;
     my $pid = fork // die;
     if (!$pid) {
-        # Intervals of 0.1 s were reported by then, and most of the run is still to come.
-        wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 500 });
+        wait_until($is_time);
         kill 'KILL', $killed;
         require POSIX;
         POSIX::_exit(0);
     }
+    local $MCLoad::errors_to = $progress;
     my $run = mcload_json('-s', $at, '-a', $agents[0], '-a', $victim, '-r', 1000, '--noload', '-q',
-        1000, '-t', $policy eq 'abort' ? 200 : 5, "--on-agent-loss=$policy", '--interval=0.2', @args);
+        1000, '-t', $policy eq 'abort' ? 200 : $policy eq 'repeat' ? 3 : 8, "--on-agent-loss=$policy", '--interval=0.2',
+        '--progress=always', @args);
+    $run->{progress} = $run->{err};
+    $run->{err} =~ s/\r\e\[K[^\r\n]*(?=\r)//g;
+    $run->{err} =~ s/\r\e\[K//g;
     waitpid $pid, 0;
     end_agent($victim);
     # The other agent did not have a CPU in the time that is for that: once more.
-    return lose_one($policy, @args) if $run->{err} =~ /its capacity is not known$/m && $unknown++ < 20;
+    return lose_one($policy, $when, @args) if $run->{err} =~ /its capacity is not known$/m && $unknown++ < 20;
     like($run->{err}, qr/^mcload: agent \Q$victim\E is lost: /m, "$policy: a line says who is lost");
     like($run->{out}, qr/^Agent \Q$victim\E = LOST \(/m, "$policy: the agent is named")
         if $policy eq 'continue' || $policy eq 'accept'; # the others report another run, or none
     return $run;
 }
 
-$run = lose_one('continue');
+$run = lose_one('continue', 'reported');
 is($run->{status}, 3, 'continue: the run is invalid');
+like($run->{progress}, qr{\d/8 s  \d+/s .*  errors 0\r.*  errors \d+  agents lost [1-9]\r}, '... and tells of the loss on its way');
 my @lost = $run->{out} =~ /LOST \(/g; # on a machine that stands still the other one may be, too
 like($run->{out}, qr/^INVALID: .*\b${\ scalar @lost} agents lost/m, 'continue: and says why');
 my ($headline) = $run->{out} =~ /^Agents lost after ([\d.]+) s/m;
 cmp_ok($headline // 0, '>', 0, 'continue: the numbers are of the time before') or diag($run->{out});
-cmp_ok($headline // 9, '<', 5, '... not of the whole run');
+cmp_ok($headline // 9, '<', 8, '... not of the whole run');
 my ($total, $seconds) = $run->{out} =~ m{^Total QPS = [\d.]+ \((\d+) / ([\d.]+)s\)}m;
 cmp_ok(abs($seconds - $headline), '<', 0.06, '... which the rates are of');
 like($run->{out}, qr/^After the loss = offered [\d.]+\/s, achieved [\d.]+\/s \([\d.]+% of what was/m,
@@ -322,23 +334,23 @@ my ($answered, $in_buckets) = @{$run->{json}}{qw(totals.answered latency.intende
 is($in_buckets, $run->{json}{'latency.intended.count'}, 'continue: each latency of the headline is in a bucket');
 cmp_ok(abs($in_buckets - $answered), '<=', 0.05 * $answered,
     'continue: the answers of the headline are in buckets, and no others') or diag("$in_buckets, not $answered");
-$run = lose_one('accept');
+$run = lose_one('accept', 'reported');
 like($run->{out}, qr/^Agents lost after/m, 'accept: the loss is told');
 unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
 # Within the warm-up: there is no time when all were there.
-$run = lose_one('accept', '-w', 4, '-t', 1);
+$run = lose_one('accept', 'sending', '-w', 8, '-t', 1);
 has($run, 'accept: one lost before the window: the run is made again, by the others, with the whole rate',
     err => qr/repeated without it/, 'totals.offered' => ['>', 800], 'totals.qps' => ['>', 0]);
 unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... which is no reason to refuse it');
-$run = lose_one('abort');
+$run = lose_one('abort', 'reported');
 has($run, 'abort: status 3, no table', status => 3, out => '');
-$run = lose_one('repeat');
+$run = lose_one('repeat', 'reported');
 has($run, 'repeat: a line says so, the run is that of the others, with the whole rate',
     err => qr/repeated without it/, out => ['!~', qr/LOST/], 'totals.offered' => ['>', 1600]);
 
 # Nearly always while capacities are measured, and told in either case.
 for my $policy (qw(continue accept)) {
-    $run = lose_one($policy, '--split=capacity', '-t', 1);
+    $run = lose_one($policy, 'sending', '--split=capacity', '-t', 1);
     like($run->{out}, qr/^Agent \S+ = LOST \(/m, "$policy: one lost while capacities are measured is named")
         or diag($run->{out}, $run->{err});
     if ($policy eq 'continue') {
@@ -347,7 +359,7 @@ for my $policy (qw(continue accept)) {
         unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
     }
 }
-$run = lose_one('abort', '--split=capacity', '-t', 1);
+$run = lose_one('abort', 'sending', '--split=capacity', '-t', 1);
 is("$run->{status} $run->{out}", '3 ', 'abort: it ends without a table');
 
 # ---- a UNIX socket -------------------------------------------------------------------------

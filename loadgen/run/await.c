@@ -44,9 +44,11 @@ ring(struct run *r, struct bells *b, nsec_t now)
 {
     if (now >= b->progress) {
         b->progress = pass(b->progress, RUN_LOOK_MS * NSEC_PER_MSEC, now);
-        if (r->conf.has_progress) {
-            progress_run(&r->progress, r->threads, r->started, &r->window, now,
-                         r->conf.err);
+        if (r->conf.has_progress &&
+            r->conf.agents == 0) { /* else the leader tells of all */
+            struct progress_span span = {r->window.begin, r->window.start, r->window.end};
+            progress_run(&r->progress, r->sampler.counters, r->sampler.counters_len,
+                         &span, 0, now, r->conf.err);
         }
     }
     bool is_early = r->conf.agents > 0 && now < r->window.start; /* others may end it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/run/run_state.h"
+#include "loadgen/run/progress.h"
 
 /* Back to the start of the line, and clear it. */
 #define LINE_START "\r\033[K"
@@ -17,12 +17,12 @@ progress_init(struct progress *p)
 }
 
 void
-progress_reset(struct progress *p)
+progress_reset(struct progress *p, nsec_t since)
 {
     hist_reset(p->now);
     hist_reset(p->before);
     p->answered = 0;
-    p->at = 0;
+    p->at = since;
 }
 
 void
@@ -34,11 +34,12 @@ progress_fini(struct progress *p)
 }
 
 void
-progress_load(const struct lthread *threads, unsigned count, uint64_t records, FILE *out)
+progress_load(const struct counters *const *all, unsigned count, uint64_t records,
+              FILE *out)
 {
     uint64_t loaded = 0;
     for (unsigned i = 0; i < count; i++) {
-        loaded += ctr_get(&threads[i].counters.loaded);
+        loaded += ctr_get(&all[i]->loaded);
     }
     fprintf(out, LINE_START "loading: %ju", (uintmax_t)loaded);
     if (records > 0) {
@@ -49,8 +50,8 @@ progress_load(const struct lthread *threads, unsigned count, uint64_t records, F
 }
 
 void
-progress_run(struct progress *p, const struct lthread *threads, unsigned count,
-             const struct drive_window *window, nsec_t now, FILE *out)
+progress_run(struct progress *p, const struct counters *const *all, unsigned count,
+             const struct progress_span *span, unsigned lost, nsec_t now, FILE *out)
 {
     struct hist *old = p->before;
     p->before = p->now;
@@ -58,26 +59,29 @@ progress_run(struct progress *p, const struct lthread *threads, unsigned count,
     hist_reset(p->now);
     uint64_t answered = 0, errors = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct counters *t = &threads[i].counters;
-        hist_merge(p->now, t->latency[FROM_INTENDED][COUNTERS_READ]);
-        hist_merge(p->now, t->latency[FROM_INTENDED][COUNTERS_UPDATE]);
-        answered += ctr_get(&t->answered);
-        errors += counters_error_sum(t);
+        hist_merge(p->now, all[i]->latency[FROM_INTENDED][COUNTERS_READ]);
+        hist_merge(p->now, all[i]->latency[FROM_INTENDED][COUNTERS_UPDATE]);
+        answered += ctr_get(&all[i]->answered);
+        errors += counters_error_sum(all[i]);
     }
-    nsec_t since = p->at != 0 ? p->at : window->begin;
-    double seconds = now > since ? (double)(now - since) / 1e9 : 1;
-    double elapsed = ((double)now - (double)window->begin) / 1e9;
-    double planned = (double)(window->end - window->begin) / 1e9;
-    fprintf(out, LINE_START "%.0f/%.0f s%s  %.0f/s", elapsed, planned,
-            now < window->start ? " warm-up" : "",
-            (double)(answered - p->answered) / seconds);
     hist_since(p->between, p->now, p->before);
+    /* Before the first line the answers of earlier runs count, too. */
+    bool is_first = p->at == span->start;
+    uint64_t done = is_first ? hist_count(p->between) : answered - p->answered;
+    double seconds = now > p->at ? (double)(now - p->at) / 1e9 : 1;
+    fprintf(out, LINE_START "%.0f/%.0f s%s  %.0f/s",
+            ((double)now - (double)span->begin) / 1e9,
+            (double)(span->end - span->begin) / 1e9, now < span->start ? " warm-up" : "",
+            (double)done / seconds);
     if (hist_count(p->between) > 0) {
         fprintf(out, "  p50 %.1f us  p99 %.1f us",
                 (double)hist_quantile(p->between, 0.5) / 1e3,
                 (double)hist_quantile(p->between, 0.99) / 1e3);
     }
     fprintf(out, "  errors %ju", (uintmax_t)errors);
+    if (lost > 0) {
+        fprintf(out, "  agents lost %u", lost);
+    }
     fflush(out);
     p->answered = answered;
     p->at = now;

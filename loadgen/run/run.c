@@ -290,8 +290,8 @@ await_ready(struct run *r)
             }
         }
         if (r->conf.has_progress && (r->records > 0 || r->has_stock) && r->count == 0) {
-            progress_load(r->threads, r->started, r->has_stock ? 0 : r->records,
-                          r->conf.err);
+            progress_load(r->sampler.counters, r->sampler.counters_len,
+                          r->has_stock ? 0 : r->records, r->conf.err);
         }
     }
     if (r->conf.has_progress) {
@@ -584,7 +584,6 @@ static void
 go(struct run *r, const struct run_spec *spec)
 {
     double warmup_s = run_spec_warmup(r->o, spec);
-    progress_reset(&r->progress);
     sampler_prepare(&r->sampler, clock_seconds(r->o->interval_s), r->o->hlog != NULL);
     nsec_t soonest = clock_now() + BEGIN_DELAY;
     soonest += r->count == 1 ? clock_seconds(r->o->wait_s) : 0;
@@ -593,6 +592,7 @@ go(struct run *r, const struct run_spec *spec)
     r->window.quiet =
         r->window.start - clock_seconds(fmin(r->o->warmup_drain_s, warmup_s));
     r->window.end = r->window.start + clock_seconds(run_spec_time(r->o, spec));
+    progress_reset(&r->progress, r->window.begin);
     sampler_start(&r->sampler, &r->window,
                   spec->stops_early && until_is_given(&r->o->until) ? STOPPING_LOOK
                                                                     : SAMPLER_LENGTH_MAX);

@@ -12,32 +12,11 @@
 
 #include "loadgen/drive/lthread.h"
 #include "loadgen/measure/cost.h"
+#include "loadgen/run/progress.h"
 #include "loadgen/run/run.h"
 #include "loadgen/run/stats_poll.h"
 #include "loadgen/work/workload.h"
 #include "place/pin.h"
-
-/* ---- progress.c ------------------------------------------------------------------- */
-
-/* The progress line: once a second, what the threads did in it. Reads their counters while
- * they write; main thread only. */
-struct progress {
-    /* Latencies of all threads so far, and a second ago; and what came between. */
-    struct hist *now, *before, *between;
-    uint64_t answered;
-    nsec_t at;
-};
-
-void progress_init(struct progress *p);
-/* Another run begins. */
-void progress_reset(struct progress *p);
-void progress_fini(struct progress *p);
-/* `records`: of so many; 0: unknown. */
-void progress_load(const struct lthread *threads, unsigned count, uint64_t records,
-                   FILE *out);
-void progress_run(struct progress *p, const struct lthread *threads, unsigned count,
-                  const struct drive_window *window, nsec_t now, FILE *out);
-void progress_end(FILE *out);
 
 /* ---- sampler.c -------------------------------------------------------------------- */
 

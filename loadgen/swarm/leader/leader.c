@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/options/scope.h"
+#include "loadgen/run/progress.h"
 #include "loadgen/run/stats_poll.h"
 #include "loadgen/swarm/leader/local.h"
 #include "loadgen/swarm/leader/share_out.h"
@@ -31,6 +32,8 @@ struct leader {
     bool is_probing;      /* it only tells capacities */
     sigset_t signals, mask_before;
     struct stats_poll poll; /* of servers, without a run that asks them */
+    struct progress progress;
+    nsec_t progress_at; /* the next line, not before */
 };
 
 static enum options_loss
@@ -117,6 +120,23 @@ configure(struct leader *l, int argc, char **argv)
     return status;
 }
 
+/* A line a second, up to the last interval that all have reported. With the mutex held. */
+static void
+tell_progress(struct leader *l)
+{
+    const struct swarm_run *run = &l->members.run;
+    nsec_t start = run->begin + run->warmup, now = clock_now();
+    struct progress_span span = {run->begin, start, start + run->time};
+    nsec_t until = start + ledger_added(run->ledger) * run->length;
+    if (!l->conf.has_progress || now < l->progress_at || until <= l->progress.at) {
+        return;
+    }
+    unsigned n, lost = members_in(&l->members, MEMBER_LOST);
+    const struct counters *const *all = ledger_look(run->ledger, &n);
+    progress_run(&l->progress, all, n, &span, lost, until, l->conf.err);
+    l->progress_at = now + NSEC_PER_SEC;
+}
+
 /* By the run of this process, at the end of each interval but the last, and before the first. */
 static bool
 tick(void *arg, const struct run *run, nsec_t now)
@@ -125,6 +145,7 @@ tick(void *arg, const struct run *run, nsec_t now)
     struct members *k = &l->members;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     local_tell(&l->local, &k->all[0], run, now);
+    tell_progress(l);
     bool goes_on = !is_spoilt(l);
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     return goes_on;
@@ -169,6 +190,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->opened_at = clock_now();
     l->load_classes =
         l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
+    progress_init(&l->progress);
     run_signals(&l->signals);
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
     enum exit_status status =
@@ -202,6 +224,7 @@ leader_close(struct leader **leader)
     local_fini(&l->local);
     members_close(&l->members);
     stats_poll_fini(&l->poll);
+    progress_fini(&l->progress);
     PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
     free(l);
     *leader = NULL;
@@ -274,6 +297,8 @@ order_start(struct leader *l, const struct run_spec *spec)
         run->stats->end_s = (double)run->time / 1e9;
     }
     start_ledger(l);
+    progress_reset(&l->progress, run->begin + run->warmup);
+    l->progress_at = run->begin + run->warmup + NSEC_PER_SEC;
     k->wants_start = true;
     mbox_wake(&k->wake);
 }
@@ -306,6 +331,7 @@ await_results(struct leader *l, nsec_t until)
     while (k->wants_start || members_in(k, MEMBER_RUNNING) > 0) {
         members_wait(k);
         observe(l);
+        tell_progress(l);
         if (take_signal(l)) {
             was_interrupted = true;
             stop_agents(l);
@@ -448,6 +474,9 @@ end_attempt(struct leader *l, const struct run_spec *spec, bool was_interrupted,
 {
     struct members *k = &l->members;
     l->drained_at = clock_now();
+    if (l->conf.has_progress) {
+        progress_end(l->conf.err);
+    }
     ledger_finish(k->run.ledger, members_ended_at(k));
     for (unsigned i = 1; i < k->count; i++) {
         member_verify(&k->all[i]);

@@ -319,6 +319,19 @@ ledger_is_void(const struct ledger *l)
     return l->cut == 0;
 }
 
+uint64_t
+ledger_added(const struct ledger *l)
+{
+    return l->added;
+}
+
+const struct counters *const *
+ledger_look(struct ledger *l, unsigned *n)
+{
+    *n = look_at(l, l->classes);
+    return l->looked;
+}
+
 /* An agent that was lost before an interval ended is missing in it. */
 static void
 mark_rows(const struct ledger *l, struct series *s)

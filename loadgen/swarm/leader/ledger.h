@@ -53,6 +53,10 @@ void ledger_done(struct ledger *l, unsigned part);
 void ledger_lose(struct ledger *l, unsigned part);
 /* Whether one was lost before all had reported an interval: no number is of a time when all were there. */
 bool ledger_is_void(const struct ledger *l);
+/* Intervals added up, */
+uint64_t ledger_added(const struct ledger *l);
+/* and what they come to, of all classes and processes: n counters, valid until the next call. */
+const struct counters *const *ledger_look(struct ledger *l, unsigned *n);
 /* All have reported, or are lost; the run was over at `end`. Adds up what waits. */
 void ledger_finish(struct ledger *l, nsec_t end);
 
