@@ -78,7 +78,7 @@ for my $case (
     my ($name, $server, @args) = @$case;
     my ($run, $did) = measure($server, '--noload', '-q', '400', '-c', '8', '-d', '8', '-t', '0.7', @args);
     my @times = map { $_->{sent} - $_->{received} } @{$did->{rows}};
-    my ($good, @late) = map { $run->{json}{"totals.$_"} } qw(achieved unanswered lost);
+    my ($good, @late) = map { $run->{json}{"totals.$_"} } qw(answered unanswered lost);
     # None is late unless the server stands still behind the window.
     ok(@times >= $good && @times <= $good + $late[0] + $late[1], "$name: all are answered") or diag($run->{out});
     agrees($run, $name, issue => \@times, intended => \@times);

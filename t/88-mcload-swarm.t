@@ -24,10 +24,7 @@ has($json, 'the rate is that of all together', 'totals.offered' => ['>', 1500], 
     'latency.intended.buckets.sum' => $json->{'totals.answered'});
 like($json->{phases} // '', qr/"load".*"warmup".*"measure".*"drain"/s, 'its phases, by the leader');
 like($run->{out}, qr/^Phases = load [\d.]+ s, warmup 0\.100 s, measure 1\.00\d s, drain/m, '... in the text');
-my @achieved = $run->{out} =~ /^Agent .* achieved ([\d.]+)/mg;
-my $sum = 0;
-$sum += $_ for @achieved;
-cmp_ok(abs($sum - $json->{'totals.achieved'}), '<', 1, 'parts add up to the whole');
+is(achieved_by_agents($json), $json->{'totals.achieved'}, 'parts add up to the whole');
 
 # ---- a leader without a load of its own, and the server's count -------------------------
 

@@ -4,7 +4,7 @@ package MCSwarm;
 use MCTest;
 use Exporter 'import';
 
-our @EXPORT = qw(start_agent end_agent agent_pid key_file field number frame fields_of);
+our @EXPORT = qw(start_agent end_agent agent_pid achieved_by_agents key_file field number frame fields_of);
 
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $main_pid = $$;
@@ -37,6 +37,13 @@ sub end_agent($at, $signal = undef) {
     kill $signal // 'TERM', $pid;
     waitpid $pid, 0;
     return $? >> 8;
+}
+
+# Of a run's JSON: requests, of all processes together.
+sub achieved_by_agents($json) {
+    my $sum = 0;
+    $sum += $_ for $json->{agents} =~ /"achieved": (\d+)/g;
+    return $sum;
 }
 
 sub key_file($name, $text, $mode = undef) {
