@@ -341,7 +341,7 @@ PY
     has(mcload('compare', "$dir/scan.json", "$dir/scan.json"), 'a scan is not one load', status => 1, out => '',
         err => qr/^mcload: a scan has several loads, .*mcload plot -k load draws both$/m);
     $run = mcload('compare', "$dir/most.json,$dir/few.json", "$dir/few.json,$dir/most.json");
-    has($run, 'groups of runs', out => ['!~', qr/One run a side/], out => ['!~', qr/B is (?:lower|higher)/]);
+    has($run, 'groups of runs', out => ['!~', qr/A side has one run/], out => ['!~', qr/B is (?:lower|higher)/]);
 
     # ---- plot --------------------------------------------------------------------------
 

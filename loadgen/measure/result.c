@@ -56,6 +56,7 @@ result_add_class(struct result *r, const struct result *of_class, unsigned first
                            ? of_class->hits_expected
                            : -1;
     r->is_uneven = r->is_uneven || of_class->is_uneven;
+    r->is_replay = r->is_replay || of_class->is_replay;
     r->is_local = r->is_local || of_class->is_local;
     r->has_steal = r->has_steal || of_class->has_steal;
     r->steal = fmax(r->steal, of_class->steal);

@@ -126,7 +126,7 @@ struct result {
     struct cost *costs; /* one a thread */
     struct counters total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
-    bool is_replay;               /* of a class: it replays a trace */
+    bool is_replay;               /* of a trace, by one of the classes */
     double hits_expected; /* share of keys, 1: each miss is the server's doing; below 0:
                            * unknown */
     bool was_interrupted;

@@ -63,6 +63,8 @@ print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
     } else if (!a->is_met) {
         fprintf(out, "the lowest tried, %.1f/s, missed it by %s", a->high,
                 search_bound_names[a->bound]);
+    } else if (a->high == 0) {
+        fprintf(out, "it is %.1f/s or more, and %s", a->low, doubts[a->doubt]);
     } else {
         fprintf(out, "it is between %.1f/s and %.1f/s, and %s", a->low, a->high,
                 doubts[a->doubt]);

@@ -149,11 +149,15 @@ print_pace(const struct result *r, FILE *out)
             report_percent(report_count(&t->within[WITHIN_5US]), offered),
             report_percent(report_count(&t->within[WITHIN_50US]), offered),
             report_percent(report_count(&t->within[WITHIN_1MS]), offered));
-    fprintf(out,
-            "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us; the client's own p99 = "
-            "%.1f us\n",
-            report_us_at(t->lag, .5), report_us_at(t->lag, .99),
-            report_us(hist_max(t->lag)), report_us_at(t->late, .99));
+    fprintf(
+        out, "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us; the client's own p99 = ",
+        report_us_at(t->lag, .5), report_us_at(t->lag, .99), report_us(hist_max(t->lag)));
+    if (hist_count(t->late) > 0) {
+        fprintf(out, "%.1f us\n", report_us_at(t->late, .99));
+    } else {
+        fputs("n/a\n",
+              out); /* what waits for a connection is not told apart in a replay */
+    }
     if (g.is_known) {
         fprintf(out,
                 "Gaps of %u = SCV %.3f sent, %.3f meant, %.2f%% apart (K-S %.4f, p "
@@ -380,11 +384,13 @@ print_until(const struct result *r, FILE *out)
         char name[OPTIONS_NAME_MAX];
         double q = u->wants[i].q, width = u->wants[i].width;
         double widest = report_until_width(r, q);
+        bool is_reached = r->is_until_met || widest <= width;
         options_percentile_name(q, name);
         fprintf(out, "Until %s within %g%% = %s after %.2f s", name, 100 * width,
-                widest <= width ? "reached" : "not reached", r->elapsed_s);
+                is_reached ? "reached" : "not reached", r->elapsed_s);
         if (isfinite(widest)) {
-            fprintf(out, ", %.2f%%", 100 * widest);
+            fprintf(out, ", %.2f%%%s", 100 * widest,
+                    is_reached && widest > width ? " with the last replies" : "");
         }
         fputc('\n', out);
     }
@@ -394,7 +400,7 @@ print_until(const struct result *r, FILE *out)
     }
     if (u != NULL && u->answers > 0) {
         fprintf(out, "Until %ju answers = %s after %.2f s\n", (uintmax_t)u->answers,
-                has_answers ? "reached" : "not reached", r->elapsed_s);
+                r->is_until_met || has_answers ? "reached" : "not reached", r->elapsed_s);
     }
 }
 

@@ -144,7 +144,8 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
     result->server_settings = stats_poll_settings(&r->poll);
     if (spec->stops_early && until_is_given(&r->o->until)) {
         result->until = &r->o->until;
-        result->is_until_met = stopping_is_met(result);
+        /* The last replies, among them the slowest, may widen again what it was ended for. */
+        result->is_until_met = r->stopping.is_reached || stopping_is_met(result);
     }
     if (r->o->save != NULL) {
         lthread_samples(r->threads, r->threads_len, result);

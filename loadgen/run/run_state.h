@@ -64,6 +64,7 @@ struct series *sampler_take(struct sampler *o, unsigned index);
 struct stopping {
     nsec_t asked; /* the look that is next after the one it was asked for last */
     bool was_sure;
+    bool is_reached;
 };
 
 /* After each look; all zero at the begin. Sure twice in a row: one look may be lucky. */

@@ -129,7 +129,8 @@ stopping_is_reached(struct stopping *s, const struct options *o, const struct sa
     bool was_sure = s->was_sure;
     s->asked = next;
     s->was_sure = is_sure(o, w);
-    return was_sure && s->was_sure;
+    s->is_reached = was_sure && s->was_sure;
+    return s->is_reached;
 }
 
 bool

@@ -526,6 +526,14 @@ doubt_of(const struct search *s, double low, double high)
     return doubt;
 }
 
+/* That the answer can be: where no rate has missed the goal, what is achieved at all. */
+static double
+highest(const struct search *s, const struct span *span)
+{
+    double achieved = s->ceiling > 0 ? s->ceiling : s->peak;
+    return span->high > 0 ? span->high : achieved;
+}
+
 struct search_answer
 search_answer(const struct search *s)
 {
@@ -554,7 +562,7 @@ search_answer(const struct search *s)
     a.doubt = doubt_of(s, a.low, a.high);
     a.qps = best_of(s, &span);
     a.is_met = a.qps > 0;
-    a.is_found = a.is_met && span.high - span.low <= a.qps;
+    a.is_found = a.is_met && (is_capped || highest(s, &span) - span.low <= a.qps);
     a.is_decided = a.is_met && (span.high > 0 ? is_narrow(s, span.low, span.high)
                                               : is_capped && a.qps >= s->conf.rate_max);
     return a;

@@ -194,7 +194,7 @@ compare_print(const struct saved *a, const struct saved *b, FILE *out)
     }
     print_rates(a, b, out);
     if (a->count == 1 || b->count == 1) {
-        fputs("\nOne run a side: how much runs differ from each other is not known; "
+        fputs("\nA side has one run: how much runs differ from each other is not known; "
               "compare several (A1,A2,A3 B1,B2,B3)\n",
               out);
     }

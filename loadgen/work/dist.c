@@ -258,11 +258,14 @@ dist_mean(const struct dist *d)
 uint64_t
 dist_size(const struct dist *d, double u, uint64_t min, uint64_t max)
 {
-    double value = dist_value(d, u);
-    if (!(value > (double)min)) {
+    bool is_whole = d->kind == DIST_UNIFORM && floor(d->a) == d->a && floor(d->b) == d->b;
+    /* Rounded, the first and the last of these would have half of their share. */
+    double value =
+        is_whole ? floor(d->a + (d->b - d->a + 1) * u) : dist_value(d, u) + 0.5;
+    if (!(value >= (double)min + 1)) {
         return min;
     }
-    return value >= (double)max ? max : (uint64_t)(value + 0.5);
+    return value >= (double)max ? max : (uint64_t)value;
 }
 
 #define HALVINGS 48 /* 1 - 2^-48 is still another number than 1 */

@@ -232,6 +232,19 @@ TEST(test_mean_of_sizes)
     }
 }
 
+TEST(test_uniform_sizes)
+{
+    SCOPED(dist_fini) struct dist d;
+    unsigned seen[5] = {0};
+    ck_assert_ptr_null(dist_parse(&d, "uniform:1,3"));
+    for (unsigned i = 0; i < 300; i++) {
+        seen[dist_size(&d, (i + 0.5) / 300, 0, 4)]++;
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        ck_assert_uint_eq(seen[i], i >= 1 && i <= 3 ? 100 : 0);
+    }
+}
+
 /* What is below 0 counts as 0, also of a long tail; they have a largest value, so that quantiles of equal
  * width do. */
 TEST(test_mean_of_gev)

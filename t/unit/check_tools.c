@@ -117,7 +117,7 @@ TEST(test_table)
     expect_part(text, "100.0 (90.0 .. 110.0)");
     expect_part(text, "200.0 (190.0 ..)");
     expect_part(text, "  B is higher (+100.0%)\n");
-    expect_part(text, "One run a side");
+    expect_part(text, "A side has one run");
     free(text);
     group.runs[0].is_valid = false;
     text = print();

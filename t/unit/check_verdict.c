@@ -478,6 +478,23 @@ TEST_ROWS(test_rate_kept, servers, row->what)
     ck_assert_int_eq(r.checks[CHECK_RATE].is_good, row->pace != PACE_BEHIND);
 }
 
+/* The whole run answers for its only class. */
+TEST(test_reader_too_late)
+{
+    for (unsigned late = 0; late < 2; late++) {
+        SCOPED(result_fini) struct result r;
+        result_init(&r, 1, 1);
+        result_init(&r.classes[0], 1, 0);
+        r.classes[0].is_replay = true;
+        counters_good(&r.classes[0].total, COUNTERS_READ, 1, 1, 1);
+        ctr_add(&r.classes[0].total.starved, late);
+        result_add_class(&r, &r.classes[0], 0);
+        result_judge(&r);
+        ck_assert(r.checks[CHECK_READER].applies);
+        ck_assert_int_eq(r.checks[CHECK_READER].is_good, late == 0);
+    }
+}
+
 /* ---- env ----------------------------------------------------------------------------- */
 
 static void
