@@ -48,6 +48,9 @@ each_profile(sub ($profile) {
     my $pem = "ssl_chain_cert=$dir/server.pem";
     my $good = "$pem,ssl_key=$dir/server.key";
     refused($profile, 64, qr/You cannot enable SSL without a TCP port/, '-Z', '-p', '0', '-U', '0', '-o', $good);
+    my $plain = run_program("--compat=$profile", '-s', "$dir/socket", '-Z', '-o', $good, '--check-config', @AS_ROOT);
+    has($plain, 'TLS and a UNIX socket', status => 0,
+        err => "memcached: warning: -Z has no effect on a UNIX socket (-s), which stays plain\n");
     refused($profile, 64, $profile eq 'native'
         ? qr/^memcached: -Z needs a certificate: write -o ssl_chain_cert=FILE$/m
         : qr/Error loading the certificate chain: \(null\).*; write -o ssl_chain_cert=FILE/, '-Z');

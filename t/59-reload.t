@@ -30,9 +30,16 @@ my @changes = (
     ['warm_max_factor', '1.5', '1.75', '1.5', '1.75', 'settings', warm_max_factor => '1.75'],
 );
 
+# Likewise, beside the maintainer.
+my @lists = (
+    ['lru_policy', 'flat', 'segmented', 'flat', 'segmented', 'settings', lru_segmented => 'yes'],
+    ['temporary_ttl', '30', 'off', '30', 'off', 'settings', temp_lru => 'no'],
+);
+
 # ---- what can change ---------------------------------------------------------------------
 
 each_profile(sub ($profile) {
+    my @changes = (@changes, $profile eq '1.4' ? () : @lists);
     write_conf(map { "$_->[0] = $_->[1]" } @changes);
     my ($server, $s) = serve($profile, '--config', $file);
     exchange($s, "qos reload\r\n", "OK\r\n", 'nothing is new');
@@ -335,6 +342,14 @@ each_profile(sub ($profile) {
     is(read_file($file), $before, '... the file stays');
 }
 
+# lists that nothing keeps
+{
+    write_conf('no_lru_maintainer');
+    my ($server, $s) = serve('native', '--config', $file);
+    write_conf('lru_policy = segmented');
+    exchange($s, "qos reload\r\n", "RESTART no_lru_maintainer (no longer given)\r\nRESTART lru_policy $file:1\r\nOK\r\n");
+}
+
 # what is saved is what is read, at both ends of what commands take
 {
     write_conf('conn-limit = 300', 'lru_policy = segmented');
@@ -343,7 +358,7 @@ each_profile(sub ($profile) {
         'lru tune 79 1 0.000000001 1000000000', 'lru tune 1 79 1234567.25 0.0625', 'lru_crawler sleep 1000000; lru_crawler tocrawl 4294967295',
         'slabs automove 2; slabs automove window 1800; slabs automove ratio 0.00005', 'slabs automove ratio 1', 'verbosity 1', 'cache_memlimit 8',
         'qos qps_limit 1000m 1m; qos qps_limit bulk 1 1', 'qos qps_limit off; qos peer 10m 1m', 'qos action delay:1ns+error; qos unit key',
-        'qos action delay:3600s+error', 'qos action miss', 'qos cpu_limit 1000000%', 'qos slo p50:1ns; qos slo bulk p99.9:3600s', 'qos slo p50.1:1001us');
+        'lru mode flat; lru temp_ttl 5', 'lru mode s3fifo; lru temp_ttl 2147483647', 'lru temp_ttl -1', 'qos action delay:3600s+error', 'qos action miss', 'qos cpu_limit 1000000%', 'qos slo p50:1ns; qos slo bulk p99.9:3600s', 'qos slo p50.1:1001us');
     for my $set (@commands) {
         exchange($s, "$_\r\n", "OK\r\n") for @$set;
         my $reply = roundtrip($s, "qos save\r\n");

@@ -88,7 +88,7 @@ soon {
         Hits[ ]=[ ]100\.00%[ ]\((\d+)[ ]of[ ]\1[ ]keys\)\n
         Errors[ ]=[ ]0\n$until\z}x, 'five lines');
     $run = mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-q', '2k', '-u', '1',
-        '--check=lateness:0');
+        '--check=client_cpu:0');
     is($run->{status}, 3, 'a run that is invalid');
     like($run->{out}, qr{\AINVALID:[ ][^\n]+:[ ][^\n]+\n
         Rate[ ]=[ ]2000\.0/s[ ]asked[ ]for,[ ][\d.]+/s[ ]achieved[ ]\([\d.]+%\)\n

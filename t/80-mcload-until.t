@@ -90,8 +90,8 @@ SKIP: {
     skip 'no /dev/full', 1 if !-c '/dev/full';
     $run = mcload(@slowly, @BRIEFLY, '--save=/dev/full');
     is($run->{status}, 2, 'nor one that is full') or diag($run->{out}, $run->{err});
-    $run = mcload(@slowly, @BRIEFLY, '--json=/dev/full', '--check=lateness:0');
-    has($run, 'a run that is worth nothing', out => qr/^INVALID: .*lateness/m, status => 2);
+    $run = mcload(@slowly, @BRIEFLY, '--json=/dev/full', '--check=client_cpu:0');
+    has($run, 'a run that is worth nothing', out => qr/^INVALID: .*client CPU/m, status => 2);
 }
 
 # ---- ended early -------------------------------------------------------------------------

@@ -84,9 +84,9 @@ my @off = map { "$_:off" } qw(adherence_1ms achieved_rate arrivals little latene
 $run = mcload('-s', $at, '-r', '100', @BRIEFLY, '-q', '500', '--check=' . join(',', @off));
 is($run->{status}, 0, 'nothing is left to object to') or diag $run->{out};
 $run = mcload('-s', $at, '-r', '100', @BRIEFLY, '-q', '500', '--check=' . join(',', @off),
-    '--check=lateness:0');
+    '--check=client_cpu:0');
 is($run->{status}, 3, 'a limit that no run meets') or diag $run->{out};
-like($run->{out}, qr/^INVALID: lateness: .* of the latency: pin the client .*$/m, 'and what to do');
+like($run->{out}, qr/^INVALID: client CPU [\d.]+% > 0%: raise -T, .*$/m, 'and what to do');
 for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '', 'errors:1%', 'adherence_1ms:95') {
     $run = mcload('-s', $at, "--check=$bad");
     has($run, "--check=$bad, in a line", status => 1, err => qr/\A[^\n]*check[^\n]*\n\z/);

@@ -101,9 +101,13 @@ settle(struct settings *s, struct settling *to)
 static const char *
 settle_tls(struct settings *s, struct settling *to)
 {
-    (void)to;
     if (s->uses_tls && s->listen.port == LISTEN_PORT_OFF) {
         return "ERROR: You cannot enable SSL without a TCP port.";
+    }
+    if (s->uses_tls && s->listen.socket_path != NULL) {
+        fputs("memcached: warning: -Z has no effect on a UNIX socket (-s), which stays "
+              "plain\n",
+              to->err);
     }
     /* The others say it as a memcached does (sock/tls.c). */
     return s->uses_tls && s->tls.chain_cert == NULL && s->profile == PROFILE_NATIVE

@@ -51,6 +51,10 @@ set_temporary_ttl(void *conf, const char *text)
 {
     struct settings *s = conf;
     uint32_t seconds;
+    if (strcmp(text, "off") == 0) {
+        s->has_temp = false;
+        return NULL;
+    }
     if (!num_u32(text, strlen(text), &seconds)) {
         return "could not parse argument to temporary_ttl";
     }
@@ -84,10 +88,13 @@ apply_crawler(void *program, const void *conf)
 }
 
 static void
-read_shares(void *program, void *conf)
+read_lru(void *program, void *conf)
 {
     struct stats *st = program;
-    ((struct settings *)conf)->store.lru = store_lru(st->shared->store);
+    struct settings *to = conf;
+    to->store.lru = store_lru(st->shared->store);
+    to->has_temp = to->store.lru.temp_ttl >= 0;
+    to->temp_ttl = to->has_temp ? (uint32_t)to->store.lru.temp_ttl : TEMP_TTL;
 }
 
 static bool
@@ -105,8 +112,45 @@ apply_shares(void *program, const void *conf)
     return true;
 }
 
+/* As commands do, only beside the maintainer. */
+static bool
+apply_lists(void *program, const void *conf)
+{
+    struct stats *st = program;
+    const struct store_lru_conf *from = &((const struct settings *)conf)->store.lru;
+    struct store_lru_conf lru = store_lru(st->shared->store);
+    if (!maint_conf(st->shared->serve->maint).has_maintainer) {
+        return false;
+    }
+    lru.policy = from->policy;
+    lru.temp_ttl = from->temp_ttl;
+    store_set_lru(st->shared->store, &lru);
+    maint_wake(st->shared->serve->maint);
+    return true;
+}
+
+static void
+tell_policy(const void *conf, char *to, size_t size)
+{
+    const struct settings *s = conf;
+    snprintf(to, size, "%s", store_lru_name(s->store.lru.policy));
+}
+
+static void
+tell_temporary_ttl(const void *conf, char *to, size_t size)
+{
+    const struct settings *s = conf;
+    if (s->has_temp) {
+        snprintf(to, size, "%ju", (uintmax_t)s->temp_ttl);
+    } else {
+        snprintf(to, size, "off");
+    }
+}
+
 static const struct opt_live live_crawler = {read_crawler, apply_crawler, NULL},
-                             live_shares = {read_shares, apply_shares, NULL};
+                             live_shares = {read_lru, apply_shares, NULL},
+                             live_policy = {read_lru, apply_lists, tell_policy},
+                             live_temporary = {read_lru, apply_lists, tell_temporary_ttl};
 
 /* clang-format off */
 static const struct opt options[] = {
@@ -132,7 +176,7 @@ static const struct opt options[] = {
     {.word = "no_lru_maintainer", SET(set_no_maintainer), .section = LRU,
      .help = "flat LRU"},
     {.word = "lru_policy", SET(set_policy), .arg = "P", .section = LRU,
-     .preset_help = "s3fifo",
+     .preset_help = "s3fifo", .live = &live_policy,
      .help = "what leaves when memory is short: s3fifo, segmented or flat"},
     {.word = "hot_lru_pct", .kind = OPT_INT, OF(store.lru.hot_pct), .min = 1, .max = 79,
      .arg = "N", .section = LRU, .preset = "20", .live = &live_shares,
@@ -152,8 +196,8 @@ static const struct opt options[] = {
      .live = &live_shares,
      .error = "warm_max_factor must be > 0",
      .help = "maximum age of WARM items as a share of the tail's age"},
-    {.word = "temporary_ttl", SET(set_temporary_ttl), .arg = "N", .section = LRU,
-     .preset_help = "off",
+    {.word = "temporary_ttl", SET(set_temporary_ttl), .arg = "N|off", .section = LRU,
+     .preset_help = "off", .live = &live_temporary,
      .help = "items with a TTL of at most N seconds have an LRU of their own"},
 };
 /* clang-format on */
