@@ -98,6 +98,14 @@ read_lru(void *program, void *conf)
 }
 
 static bool
+put_lru(struct stats *st, const struct store_lru_conf *lru)
+{
+    store_set_lru(st->shared->store, lru);
+    maint_wake(st->shared->serve->maint);
+    return true;
+}
+
+static bool
 apply_shares(void *program, const void *conf)
 {
     struct stats *st = program;
@@ -107,9 +115,7 @@ apply_shares(void *program, const void *conf)
     lru.warm_pct = from->warm_pct;
     lru.hot_factor = from->hot_factor;
     lru.warm_factor = from->warm_factor;
-    store_set_lru(st->shared->store, &lru);
-    maint_wake(st->shared->serve->maint);
-    return true;
+    return put_lru(st, &lru);
 }
 
 /* As commands do, only beside the maintainer. */
@@ -124,9 +130,7 @@ apply_lists(void *program, const void *conf)
     }
     lru.policy = from->policy;
     lru.temp_ttl = from->temp_ttl;
-    store_set_lru(st->shared->store, &lru);
-    maint_wake(st->shared->serve->maint);
-    return true;
+    return put_lru(st, &lru);
 }
 
 static void
