@@ -179,13 +179,19 @@ up(struct source *s, const struct lconn *c)
 
 /* ---- the book -------------------------------------------------------------------------- */
 
+/* So many places wait for the server that what comes next is not there in time. */
+static bool
+is_full(const struct replay *r)
+{
+    return trace_buffer_used(r->trace_buffer) > r->trace_buffer->count / 8 * 7;
+}
+
 /* Nothing to take: the reader is behind, unless all places wait for the server. */
 static void
 note_dry(struct replay *r, nsec_t now)
 {
     const struct drive *d = r->base.d;
-    bool is_full = trace_buffer_used(r->trace_buffer) > r->trace_buffer->count / 8 * 7;
-    if (is_full || trace_buffer_is_done(r->trace_buffer)) {
+    if (is_full(r) || trace_buffer_is_done(r->trace_buffer)) {
         return;
     }
     if (!drive_is_open(d) && !r->is_dry) {
@@ -208,7 +214,7 @@ may_take(const struct replay *r, uint32_t page, nsec_t now)
 
 /* Takes the next one and sends it, or has it wait behind others. */
 static void
-take(struct replay *r)
+take(struct replay *r, nsec_t now)
 {
     const struct drive *d = r->base.d;
     uint32_t page = trace_buffer_take(r->trace_buffer);
@@ -216,6 +222,9 @@ take(struct replay *r)
     if (drive_is_open(d)) {
         nsec_t intended = intended_of(r, page);
         drive_count(d, &d->counters->offered, intended);
+        if (drive_measures(d, intended)) {
+            hist_record(d->counters->late, is_full(r) ? 0 : now - intended);
+        }
         if (unlikely(intended <= r->dry_at)) { /* it was due and not there */
             drive_count(d, &d->counters->starved, intended);
         }
@@ -244,7 +253,7 @@ send_due(struct source *s, nsec_t now)
          (page = trace_buffer_peek(r->trace_buffer)) != TRACE_BUFFER_NONE &&
          i < TAKE_MAX && may_take(r, page, now);
          i++) {
-        take(r);
+        take(r, now);
     }
     if (page == TRACE_BUFFER_NONE) {
         note_dry(r, now);

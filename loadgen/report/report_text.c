@@ -149,15 +149,11 @@ print_pace(const struct result *r, FILE *out)
             report_percent(report_count(&t->within[WITHIN_5US]), offered),
             report_percent(report_count(&t->within[WITHIN_50US]), offered),
             report_percent(report_count(&t->within[WITHIN_1MS]), offered));
-    fprintf(
-        out, "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us; the client's own p99 = ",
-        report_us_at(t->lag, .5), report_us_at(t->lag, .99), report_us(hist_max(t->lag)));
-    if (hist_count(t->late) > 0) {
-        fprintf(out, "%.1f us\n", report_us_at(t->late, .99));
-    } else {
-        fputs("n/a\n",
-              out); /* what waits for a connection is not told apart in a replay */
-    }
+    fprintf(out,
+            "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us; the client's own p99 = "
+            "%.1f us\n",
+            report_us_at(t->lag, .5), report_us_at(t->lag, .99),
+            report_us(hist_max(t->lag)), report_us_at(t->late, .99));
     if (g.is_known) {
         fprintf(out,
                 "Gaps of %u = SCV %.3f sent, %.3f meant, %.2f%% apart (K-S %.4f, p "

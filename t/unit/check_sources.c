@@ -517,6 +517,10 @@ TEST(test_replay_times)
     ck_assert_uint_eq(loop.drive.window.end, SIM_BEGIN + MS(50));
     ck_assert_uint_eq(ctr_get(&counters.good), 5);
     ck_assert_uint_eq(trace_buffer_used(&trace_buffer), 0);
+    /* waiting for a connection is not the client's own lag */
+    ck_assert_uint_eq(hist_count(counters.late), 5);
+    ck_assert_uint_eq(hist_max(counters.late), 0);
+    ck_assert_uint_eq(hist_max(counters.lag), MS(17));
     check_sums();
 }
 
