@@ -342,12 +342,25 @@ each_profile(sub ($profile) {
     is(read_file($file), $before, '... the file stays');
 }
 
-# lists that nothing keeps
-{
-    write_conf('no_lru_maintainer');
-    my ($server, $s) = serve('native', '--config', $file);
-    write_conf('lru_policy = segmented');
-    exchange($s, "qos reload\r\n", "RESTART no_lru_maintainer (no longer given)\r\nRESTART lru_policy $file:1\r\nOK\r\n");
+# Lists go with the maintainer, which waits for a restart: what the file says of both stays.
+for my $row (
+    ['native', ['no_lru_maintainer'], ['lru_policy = segmented'],
+        ['no_lru_maintainer (no longer given)', "lru_policy $file:1"], ['lru_policy segmented']],
+    ['native', ['no_lru_maintainer'], [], ['no_lru_maintainer (no longer given)'], ['lru_policy s3fifo']],
+    ['native', [], ['no_lru_maintainer'], ["no_lru_maintainer $file:1"], ['lru_policy flat']],
+    ['1.4', [], ['lru_maintainer', 'temporary_ttl = 30'], ["lru_maintainer $file:1", "temporary_ttl $file:2"],
+        ['lru_policy segmented', 'temporary_ttl 30']],
+) {
+    my ($profile, $before, $after, $restart, $kept) = @$row;
+    write_conf('qps-limit = 50', @$before);
+    my ($server, $s) = serve($profile, '--config', $file);
+    write_conf(@$after, 'qps-limit = 50');
+    exchange($s, "qos reload\r\n", join('', map { "RESTART $_\r\n" } @$restart) . "OK\r\n");
+    exchange($s, "qos qps_limit 60\r\n", "OK\r\n");
+    is(join('', sort split /^/, roundtrip($s, "qos save\r\n")),
+        join('', map { "KEPT $_: lru_maintainer changes at a restart\r\n" } @$kept) . "OK\r\nSAVED qps-limit 50 -> 60\r\n",
+        "[$profile] @$before, then @$after: kept");
+    is(read_file($file), join('', map { "$_\n" } @$after) . "\n# saved by qos save\nqps-limit = 60\n", '... and only the rest is saved');
 }
 
 # what is saved is what is read, at both ends of what commands take

@@ -50,6 +50,14 @@ progress_load(const struct counters *const *all, unsigned count, uint64_t record
 }
 
 void
+progress_time(const struct progress_span *span, nsec_t now, FILE *out)
+{
+    fprintf(out, LINE_START "%.0f/%.0f s%s", ((double)now - (double)span->begin) / 1e9,
+            (double)(span->end - span->begin) / 1e9, now < span->start ? " warm-up" : "");
+    fflush(out);
+}
+
+void
 progress_run(struct progress *p, const struct counters *const *all, unsigned count,
              const struct progress_span *span, unsigned lost, nsec_t now, FILE *out)
 {
@@ -57,22 +65,20 @@ progress_run(struct progress *p, const struct counters *const *all, unsigned cou
     p->before = p->now;
     p->now = old;
     hist_reset(p->now);
-    uint64_t answered = 0, errors = 0;
+    uint64_t answered = 0, in_window = 0, errors = 0;
     for (unsigned i = 0; i < count; i++) {
         hist_merge(p->now, all[i]->latency[FROM_INTENDED][COUNTERS_READ]);
         hist_merge(p->now, all[i]->latency[FROM_INTENDED][COUNTERS_UPDATE]);
         answered += ctr_get(&all[i]->answered);
+        in_window += counters_done(all[i]);
         errors += counters_error_sum(all[i]);
     }
     hist_since(p->between, p->now, p->before);
     /* Before the first line the answers of earlier runs count, too. */
-    bool is_first = p->at == span->start;
-    uint64_t done = is_first ? hist_count(p->between) : answered - p->answered;
+    uint64_t done = p->at == span->start ? in_window : answered - p->answered;
     double seconds = now > p->at ? (double)(now - p->at) / 1e9 : 1;
-    fprintf(out, LINE_START "%.0f/%.0f s%s  %.0f/s",
-            ((double)now - (double)span->begin) / 1e9,
-            (double)(span->end - span->begin) / 1e9, now < span->start ? " warm-up" : "",
-            (double)done / seconds);
+    progress_time(span, now, out);
+    fprintf(out, "  %.0f/s", (double)done / seconds);
     if (hist_count(p->between) > 0) {
         fprintf(out, "  p50 %.1f us  p99 %.1f us",
                 (double)hist_quantile(p->between, 0.5) / 1e3,

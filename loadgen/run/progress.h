@@ -28,6 +28,8 @@ void progress_fini(struct progress *p);
 /* `records`: of so many; 0: unknown. */
 void progress_load(const struct counters *const *all, unsigned count, uint64_t records,
                    FILE *out);
+/* A line of the time alone. */
+void progress_time(const struct progress_span *span, nsec_t now, FILE *out);
 /* `now`: what the counters are of. `lost`: agents. */
 void progress_run(struct progress *p, const struct counters *const *all, unsigned count,
                   const struct progress_span *span, unsigned lost, nsec_t now, FILE *out);

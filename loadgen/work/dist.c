@@ -260,8 +260,8 @@ dist_size(const struct dist *d, double u, uint64_t min, uint64_t max)
 {
     bool is_whole = d->kind == DIST_UNIFORM && floor(d->a) == d->a && floor(d->b) == d->b;
     /* Rounded, the first and the last of these would have half of their share. */
-    double value =
-        is_whole ? floor(d->a + (d->b - d->a + 1) * u) : dist_value(d, u) + 0.5;
+    double value = is_whole ? fmin(d->b, floor(d->a + (d->b - d->a + 1) * u))
+                            : dist_value(d, u) + 0.5;
     if (!(value >= (double)min + 1)) {
         return min;
     }

@@ -38,6 +38,9 @@ struct opt_live {
     bool (*apply)(void *program, const void *conf);
     /* The field as it would be written, for rows that are no number or switch. */
     void (*tell)(const void *conf, char *to, size_t size);
+    /* Why what is in force goes with one that only a restart changes; NULL, or the function: it
+     * does not. */
+    const char *(*waits)(const void *now, const void *next);
 };
 
 /* Where the row may be written; a row may have several spellings at once. */

@@ -142,7 +142,7 @@ tell_memory(const void *conf, char *to, size_t size)
     tell_shares(&((const struct settings *)conf)->store.shares, to, size);
 }
 
-static const struct opt_live live = {read_memory, apply_memory, tell_memory};
+static const struct opt_live live = {read_memory, apply_memory, tell_memory, NULL};
 
 /* clang-format off */
 static const struct opt options[] = {

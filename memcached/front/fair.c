@@ -40,7 +40,7 @@ apply_fair(void *program, const void *conf)
     return true;
 }
 
-static const struct opt_live live = {read_fair, apply_fair, NULL};
+static const struct opt_live live = {read_fair, apply_fair, NULL, NULL};
 
 /* clang-format off */
 static const struct opt options[] = {

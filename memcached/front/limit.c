@@ -201,12 +201,13 @@ tell_cpu(const void *conf, char *to, size_t size)
     snprintf(to, size, percent > 0 ? "%u%%" : "off", percent);
 }
 
-static const struct opt_live live_rates = {read_limits, apply_rates, tell_rates},
-                             live_peer = {read_limits, apply_peer, tell_peer},
-                             live_action = {read_limits, apply_handling, tell_action},
-                             live_unit = {read_limits, apply_handling, tell_unit},
-                             live_cpu = {read_limits, apply_cpu, tell_cpu},
-                             live_dry = {read_limits, apply_handling, NULL};
+static const struct opt_live live_rates = {read_limits, apply_rates, tell_rates, NULL},
+                             live_peer = {read_limits, apply_peer, tell_peer, NULL},
+                             live_action = {read_limits, apply_handling, tell_action,
+                                            NULL},
+                             live_unit = {read_limits, apply_handling, tell_unit, NULL},
+                             live_cpu = {read_limits, apply_cpu, tell_cpu, NULL},
+                             live_dry = {read_limits, apply_handling, NULL, NULL};
 
 /* clang-format off */
 static const struct opt options[] = {

@@ -118,16 +118,21 @@ apply_shares(void *program, const void *conf)
     return put_lru(st, &lru);
 }
 
-/* As commands do, only beside the maintainer. */
+static const char *
+lists_wait(const void *now, const void *next)
+{
+    const struct settings *a = now, *b = next;
+    return a->maint.has_maintainer != b->maint.has_maintainer
+               ? "lru_maintainer changes at a restart"
+               : NULL;
+}
+
 static bool
 apply_lists(void *program, const void *conf)
 {
     struct stats *st = program;
     const struct store_lru_conf *from = &((const struct settings *)conf)->store.lru;
     struct store_lru_conf lru = store_lru(st->shared->store);
-    if (!maint_conf(st->shared->serve->maint).has_maintainer) {
-        return false;
-    }
     lru.policy = from->policy;
     lru.temp_ttl = from->temp_ttl;
     return put_lru(st, &lru);
@@ -151,10 +156,12 @@ tell_temporary_ttl(const void *conf, char *to, size_t size)
     }
 }
 
-static const struct opt_live live_crawler = {read_crawler, apply_crawler, NULL},
-                             live_shares = {read_lru, apply_shares, NULL},
-                             live_policy = {read_lru, apply_lists, tell_policy},
-                             live_temporary = {read_lru, apply_lists, tell_temporary_ttl};
+static const struct opt_live live_crawler = {read_crawler, apply_crawler, NULL, NULL},
+                             live_shares = {read_lru, apply_shares, NULL, NULL},
+                             live_policy = {read_lru, apply_lists, tell_policy,
+                                            lists_wait},
+                             live_temporary = {read_lru, apply_lists, tell_temporary_ttl,
+                                               lists_wait};
 
 /* clang-format off */
 static const struct opt options[] = {

@@ -165,8 +165,8 @@ apply_automove(void *program, const void *conf)
     return true;
 }
 
-static const struct opt_live live_limit = {read_limit, apply_limit, NULL},
-                             live_automove = {read_automove, apply_automove, NULL};
+static const struct opt_live live_limit = {read_limit, apply_limit, NULL, NULL},
+                             live_automove = {read_automove, apply_automove, NULL, NULL};
 
 /* clang-format off */
 static const struct opt options[] = {

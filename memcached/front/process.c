@@ -38,7 +38,7 @@ apply_verbosity(void *program, const void *conf)
     return true;
 }
 
-static const struct opt_live live = {read_verbosity, apply_verbosity, NULL};
+static const struct opt_live live = {read_verbosity, apply_verbosity, NULL, NULL};
 
 static const char *
 set_short_help(void *conf, const char *text)

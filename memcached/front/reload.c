@@ -121,6 +121,13 @@ differs(const struct look *l, const struct opt *row, char now[OPT_TOLD_MAX],
     return strcmp(now, next) != 0;
 }
 
+/* Why the setting is not changed, nor saved, before a restart; NULL: it is. */
+static const char *
+why_it_waits(const struct look *l, const struct opt *row)
+{
+    return row->live->waits != NULL ? row->live->waits(&l->now, &l->next) : NULL;
+}
+
 /* ---- reload --------------------------------------------------------------------------- */
 
 static size_t
@@ -178,7 +185,7 @@ change(struct look *l, struct stats *st, FILE *out)
     for (size_t i = 0; i < l->table.count; i++) {
         const struct opt *row = &l->table.rows[i];
         char now[OPT_TOLD_MAX], next[OPT_TOLD_MAX];
-        if (row->live == NULL) {
+        if (row->live == NULL || why_it_waits(l, row) != NULL) {
             if (!is_given_alike(&st->settings->config, &l->next.config, row)) {
                 tell_restart(l, row, out);
             }
@@ -540,10 +547,11 @@ reload_save(struct stats *st, FILE *out)
     struct look l;
     bool is_good = look(&l, st, out);
     for (size_t i = 0; is_good && i < l.table.count; i++) {
-        if (is_added_to(&l, &l.table.rows[i])) {
-            l.kept[i] = strdup(others);
-            is_good = l.kept[i] != NULL;
-        }
+        const struct opt *row = &l.table.rows[i];
+        const char *why = row->live != NULL ? why_it_waits(&l, row) : NULL;
+        why = is_added_to(&l, row) ? others : why;
+        l.kept[i] = why != NULL ? strdup(why) : NULL;
+        is_good = why == NULL || l.kept[i] != NULL;
     }
     if (is_good && lstat(path, &link) == 0 && S_ISLNK(link.st_mode)) {
         fprintf(out, "WRONG %s is a symbolic link; name the file itself in --config\n",

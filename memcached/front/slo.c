@@ -66,7 +66,7 @@ tell_targets(const void *conf, char *to, size_t size)
     }
 }
 
-static const struct opt_live live = {read_targets, apply_targets, tell_targets};
+static const struct opt_live live = {read_targets, apply_targets, tell_targets, NULL};
 
 static const struct opt options[] = {
     {.name = "slo",

@@ -243,6 +243,7 @@ TEST(test_uniform_sizes)
     for (unsigned i = 0; i < 5; i++) {
         ck_assert_uint_eq(seen[i], i >= 1 && i <= 3 ? 100 : 0);
     }
+    ck_assert_uint_eq(dist_size(&d, 1 - DBL_EPSILON / 2, 0, 9), 3);
 }
 
 /* What is below 0 counts as 0, also of a long tail; they have a largest value, so that quantiles of equal

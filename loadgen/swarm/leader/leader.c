@@ -126,14 +126,20 @@ tell_progress(struct leader *l)
 {
     const struct swarm_run *run = &l->members.run;
     nsec_t start = run->begin + run->warmup, now = clock_now();
-    struct progress_span span = {run->begin, start, start + run->time};
     nsec_t until = start + ledger_added(run->ledger) * run->length;
-    if (!l->conf.has_progress || now < l->progress_at || until <= l->progress.at) {
+    struct progress_span span = {run->begin, start, start + run->time};
+    if (!l->conf.has_progress || now < l->progress_at) {
         return;
     }
-    unsigned n, lost = members_in(&l->members, MEMBER_LOST);
-    const struct counters *const *all = ledger_look(run->ledger, &n);
-    progress_run(&l->progress, all, n, &span, lost, until, l->conf.err);
+    if (now < start) {
+        progress_time(&span, now, l->conf.err);
+    } else if (until > l->progress.at) {
+        unsigned n, lost = members_in(&l->members, MEMBER_LOST);
+        const struct counters *const *all = ledger_look(run->ledger, &n);
+        progress_run(&l->progress, all, n, &span, lost, until, l->conf.err);
+    } else {
+        return;
+    }
     l->progress_at = now + NSEC_PER_SEC;
 }
 
@@ -298,7 +304,7 @@ order_start(struct leader *l, const struct run_spec *spec)
     }
     start_ledger(l);
     progress_reset(&l->progress, run->begin + run->warmup);
-    l->progress_at = run->begin + run->warmup + NSEC_PER_SEC;
+    l->progress_at = run->begin + NSEC_PER_SEC;
     k->wants_start = true;
     mbox_wake(&k->wake);
 }
