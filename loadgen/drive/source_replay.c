@@ -35,6 +35,9 @@ struct replay {
     nsec_t dry_at; /* when there was last nothing to take, 0: never */
     bool is_dry;
     bool has_more; /* connections may have room again: not looked at yet */
+    bool
+        could_take; /* at the last look: all that was due, and as far as the server let it */
+    nsec_t late_until; /* requests due by then should have been taken when they were */
 };
 
 /* ---- connections ----------------------------------------------------------------------- */
@@ -214,7 +217,7 @@ may_take(const struct replay *r, uint32_t page, nsec_t now)
 
 /* Takes the next one and sends it, or has it wait behind others. */
 static void
-take(struct replay *r, nsec_t now)
+take(struct replay *r)
 {
     const struct drive *d = r->base.d;
     uint32_t page = trace_buffer_take(r->trace_buffer);
@@ -223,7 +226,8 @@ take(struct replay *r, nsec_t now)
         nsec_t intended = intended_of(r, page);
         drive_count(d, &d->counters->offered, intended);
         if (drive_measures(d, intended)) {
-            hist_record(d->counters->late, is_full(r) ? 0 : now - intended);
+            hist_record(d->counters->late,
+                        intended <= r->late_until ? r->late_until - intended : 0);
         }
         if (unlikely(intended <= r->dry_at)) { /* it was due and not there */
             drive_count(d, &d->counters->starved, intended);
@@ -245,16 +249,21 @@ send_due(struct source *s, nsec_t now)
 {
     struct replay *r = (struct replay *)s;
     uint32_t page;
+    unsigned taken = 0;
+    if (r->could_take) {
+        /* What was due before came too late by this thread's doing, or its reader's. */
+        r->late_until = now;
+    }
     for (unsigned i = 0; r->has_more && i < s->d->set->count; i++) {
         push(s, &s->d->set->conns[i], now);
     }
     r->has_more = false;
-    for (unsigned i = 0;
-         (page = trace_buffer_peek(r->trace_buffer)) != TRACE_BUFFER_NONE &&
-         i < TAKE_MAX && may_take(r, page, now);
-         i++) {
-        take(r, now);
+    while ((page = trace_buffer_peek(r->trace_buffer)) != TRACE_BUFFER_NONE &&
+           taken < TAKE_MAX && may_take(r, page, now)) {
+        take(r);
+        taken++;
     }
+    r->could_take = taken < TAKE_MAX && (page != TRACE_BUFFER_NONE || !is_full(r));
     if (page == TRACE_BUFFER_NONE) {
         note_dry(r, now);
     }

@@ -574,19 +574,31 @@ TEST(test_replay_behind)
     open_and_run();
     ck_assert_uint_eq(ctr_get(&counters.offered), 5000);
     ck_assert_uint_eq(ctr_get(&counters.starved), 0);
+    ck_assert_uint_eq(hist_max(counters.late), 0); /* it is the server that is late */
     ck_assert_uint_eq(trace_buffer_used(&trace_buffer), 0);
     check_sums();
 }
 
-/* A reader that is behind is noticed. */
+static void
+read_too_late(void)
+{
+    if (sim.now >= SIM_BEGIN + MS(10) && left_to_read > 0) {
+        put_page(left_to_read--, MS(2), 0);
+    }
+}
+
+/* A reader that is behind is noticed, and is the client's own lag. */
 TEST(test_replay_starved)
 {
     set_replay(true);
     put_page(0, MS(1), 0);
+    left_to_read = 1;
+    sim.on_wait = read_too_late;
     open_and_run(); /* the book is not over */
     ck_assert(!loop.has_ended);
-    ck_assert_uint_eq(sim.log_len, 1);
+    ck_assert_uint_eq(sim.log_len, 2);
     ck_assert_uint_ge(ctr_get(&counters.starved), 1);
+    ck_assert_uint_ge(hist_max(counters.late), MS(8));
     check_sums();
 }
 
