@@ -34,9 +34,8 @@ struct replay {
     bool *is_gone;
     nsec_t dry_at; /* when there was last nothing to take, 0: never */
     bool is_dry;
-    bool has_more; /* connections may have room again: not looked at yet */
-    bool
-        could_take; /* at the last look: all that was due, and as far as the server let it */
+    bool has_more;     /* connections may have room again: not looked at yet */
+    bool could_take;   /* at the last look: all that was due and had room */
     nsec_t late_until; /* requests due by then should have been taken when they were */
 };
 

@@ -38,8 +38,8 @@ struct opt_live {
     bool (*apply)(void *program, const void *conf);
     /* The field as it would be written, for rows that are no number or switch. */
     void (*tell)(const void *conf, char *to, size_t size);
-    /* Why what is in force goes with one that only a restart changes; NULL, or the function: it
-     * does not. */
+    /* Why the setting waits for a restart, as one that it goes with does; NULL: it need not. The
+     * function may be NULL, too. */
     const char *(*waits)(const void *now, const void *next);
 };
 

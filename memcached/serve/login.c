@@ -48,7 +48,7 @@ converse(struct login *login)
                                : AUTH_FAILED;
 }
 
-/* Workers that have not waited are gone. */
+/* A thread that main has not waited for stays here: the mailboxes are gone. */
 static void
 answer(struct logins *l, struct login *login)
 {

@@ -44,7 +44,7 @@ struct logins {
     sem_t has_ended;
     pthread_mutex_t lock;
     bool
-        is_left; /* lock: main has not waited for the thread, nothing comes back any more */
+        is_left; /* lock: main has not waited for the thread, whose answers nobody takes */
     struct mbox box;
 };
 

@@ -21,16 +21,13 @@ our @BRIEFLY = ('-t', 100, '--until=n:50');
 # The report with its details, as far as it is one, unless $is_brief.
 our $is_brief = 0;
 
-# Where what it says on the way can be seen, before it ends.
-our $errors_to;
-
 # However busy the machine is, servers are waited for.
 my $PATIENTLY = '--timeout=60';
 
 sub mcload(@args) {
     my $is_run = @args && $args[0] =~ /^-/;
     return run_program({command => [$MCLOAD, defined $engine ? "--engine=$engine" : (),
-            $is_run ? ($PATIENTLY, $is_brief ? () : '-v') : (), @args], timeout => 300, err => $errors_to});
+            $is_run ? ($PATIENTLY, $is_brief ? () : '-v') : (), @args], timeout => 300});
 }
 
 # An independent parser, in a process of its own that lasts as long as the test: it is given names of

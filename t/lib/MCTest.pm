@@ -120,12 +120,12 @@ sub VERSION_REPLY($profile = 'native') {
 
 # ---- programs --------------------------------------------------------------------------
 
-# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out}. err: a file for that.
+# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out}.
 sub run_program(@args) {
     my %opt = ref $args[-1] eq 'HASH' ? %{pop @args} : ();
     my $dir = scratch_dir();
     my $id = $$ . '.' . ++$serial;
-    my ($out, $err) = ("$dir/out.$id", $opt{err} // "$dir/err.$id");
+    my ($out, $err) = ("$dir/out.$id", "$dir/err.$id");
     my @command = $opt{command} ? @{$opt{command}} : (server_binary(), @args);
     my $pid = fork;
     die "fork: $!" if !defined $pid;

@@ -128,7 +128,7 @@ tell_progress(struct leader *l)
     nsec_t start = run->begin + run->warmup, now = clock_now();
     nsec_t until = start + ledger_added(run->ledger) * run->length;
     struct progress_span span = {run->begin, start, start + run->time};
-    if (!l->conf.has_progress || now < l->progress_at) {
+    if (!l->conf.has_progress || l->is_probing || now < l->progress_at) {
         return;
     }
     if (now < start) {
