@@ -43,8 +43,7 @@ struct logins {
     pthread_t thread;
     sem_t has_ended;
     pthread_mutex_t lock;
-    bool
-        is_left; /* lock: main has not waited for the thread, whose answers nobody takes */
+    bool is_left; /* lock: main has not waited for the thread; the mailboxes are gone */
     struct mbox box;
 };
 
