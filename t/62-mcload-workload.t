@@ -112,14 +112,20 @@ like(mcload(@run, '--class=a:{workload=nope}')->{err},
 like(mcload('-s', $at, "--workload=$$_[0]")->{err}, qr/\Amcload: unknown [^\n]*did you mean $$_[1]\?[^\n]*\n\z/,
     "$$_[0] is like $$_[1]") for ['ycsb-a', 'ycsb:a'], ['Twitter_52', 'twitter:52'], ['fb:app', 'fb-app'];
 
-# ---- inserts in several runs -------------------------------------------------------------------
+# ---- keys that no other request has --------------------------------------------------------------
 
-# A record that was not there: also in the runs that follow.
-{
+# A record that was not there: also in the runs that follow, and whichever class or process sends.
+for (
+    ['of several runs', '--ops=insert:1', '--repeat=3'],
+    ['of classes', '--ops=insert:1', '--class=a:{}', '--class=b:{threads=1}'],
+    ['of classes, asked for once', '--one-hit=1', '-u', 1, '--class=a:{}', '--class=b:{threads=1}'],
+    ['of an agent and a class of the leader', '--ops=insert:1', '-C', 1, '-Q', 500, '-a', start_agent('127.0.0.3')]
+) {
+    my ($what, @options) = @$_;
     my $empty = serve();
-    $run = mcload('-s', $empty->at, '-r', 10, '--noload', '-T', 2, '-c', 2, '-t', 0.2, '-q', '2k', '--ops=insert:1', '--repeat=3');
+    $run = mcload('-s', $empty->at, '-r', 10, '--noload', '-T', 2, '-c', 2, '-t', 0.3, '-q', '2k', @options);
     my $stats = mem_stats($empty->connect);
-    cmp_ok($stats->{cmd_set}, '>', 0, 'inserts');
+    cmp_ok($stats->{cmd_set}, '>', 0, "sets $what");
     is($stats->{curr_items}, $stats->{cmd_set}, '... are all of new records') or diag($run->{err});
 }
 

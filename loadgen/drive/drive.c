@@ -51,6 +51,8 @@ drive_generator_init(const struct drive *d, struct generator *g)
         .stream = drive_stream(&d->conf, STREAM_REQUESTS),
         .thread = d->conf.part,
         .threads = d->conf.parts,
+        .number = d->conf.number,
+        .numbers = d->conf.numbers,
         .inserted = d->inserted,
         .shard = d->set->conf.shard,
     };

@@ -52,8 +52,10 @@ struct drive_conf {
     unsigned thread, threads; /* of the class, in this process */
     /* Random streams: those of thread 0 of the class, and of each thread one more. */
     unsigned agent, first_thread;
-    /* Of all threads of the class, in all processes: each inserts keys of its own. */
+    /* Of all threads of the class, in all processes: a sequence of keys is divided among them. */
     unsigned part, parts;
+    /* Of all threads: each has numbers of its own for keys that no other request has. */
+    unsigned number, numbers;
     enum counters_from from;       /* of which latencies samples are */
     bool by_size;                  /* gets are told by the bytes of their values, too */
     const atomic_bool *stop;       /* ends the window early */

@@ -23,9 +23,20 @@ tell_lost(struct event_loop *l, const struct lconn *c, nsec_t now)
 }
 
 static void
+forget(struct event_loop *l, struct lconn *c, nsec_t now)
+{
+    struct request_op op;
+    while (sender_forget(&l->sender, c, false, now, &op)) {
+        if (l->source->ops->gone != NULL) {
+            l->source->ops->gone(l->source, &op, now);
+        }
+    }
+}
+
+static void
 lose(struct event_loop *l, struct lconn *c, enum counters_error why, nsec_t now)
 {
-    sender_forget(&l->sender, c, false, now);
+    forget(l, c, now);
     reconnect_lose(&l->reconnect, c, why, now);
     tell_lost(l, c, now);
 }
@@ -33,7 +44,7 @@ lose(struct event_loop *l, struct lconn *c, enum counters_error why, nsec_t now)
 static void
 replace(struct event_loop *l, struct lconn *c, nsec_t now)
 {
-    sender_forget(&l->sender, c, false, now);
+    forget(l, c, now);
     reconnect_replace(&l->reconnect, c, now);
 }
 
@@ -418,8 +429,12 @@ drain(struct event_loop *l)
     reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
-        if (c->count > 0) {
-            sender_forget(&l->sender, c, true, now);
+        struct request_op op;
+        bool has_any = false;
+        while (sender_forget(&l->sender, c, true, now, &op)) {
+            has_any = true;
+        }
+        if (has_any) {
             lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }
     }

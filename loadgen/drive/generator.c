@@ -14,11 +14,13 @@ generator_init(struct generator *g, const struct generator_conf *conf)
         .w = conf->workload,
         .thread = conf->thread,
         .threads = conf->threads,
+        .number = conf->number,
+        .numbers = conf->numbers,
         .inserted = conf->inserted != NULL ? *conf->inserted : 0,
         .inserted_kept = conf->inserted,
         .shard = conf->shard,
     };
-    must(conf->threads > 0);
+    must(conf->threads > 0 && conf->numbers > 0);
     rng_init(&g->rng, conf->seed, conf->stream);
     g->once = rng_mix(conf->seed, 0, PURPOSE_ONCE) % WORKLOAD_KEYS_END;
     const struct workload *w = conf->workload;
@@ -50,7 +52,7 @@ static uint64_t
 inserted_key(const struct generator *g, uint64_t index)
 {
     uint64_t records = g->w->conf.records;
-    uint64_t above = g->thread + index * g->threads;
+    uint64_t above = g->number + index * g->numbers;
     uint64_t span = WORKLOAD_KEYS_END - records;
     return span == 0 ? above % records : records + above % span;
 }
@@ -91,7 +93,7 @@ draw_key(struct generator *g, bool reads)
     if (unlikely(g->w->has_odds)) {
         double u = rng_unit(&g->rng);
         if (u < c->one_hit) {
-            uint64_t n = g->thread + g->once_given++ * g->threads;
+            uint64_t n = g->number + g->once_given++ * g->numbers;
             return WORKLOAD_ONCE + (g->once + n) % WORKLOAD_KEYS_END;
         }
         if (reads && u < c->one_hit + c->miss_ratio) {
@@ -213,25 +215,32 @@ generator_server(struct generator *g)
     return g->servers[g->given];
 }
 
-void
-generator_drop(struct generator *g)
+/* Hands out the keys of that server, which is the next one's. True: they were the last. */
+static bool
+take_part(struct generator *g, unsigned server)
 {
-    g->given = g->drawn.op.keys;
+    while (g->given < g->drawn.op.keys && g->servers[g->given] == server) {
+        g->given++;
+    }
+    return g->given == g->drawn.op.keys;
+}
+
+bool
+generator_skip(struct generator *g)
+{
+    return g->shard == NULL || take_part(g, generator_server(g));
 }
 
 static __attribute__((noinline)) bool
 push_part(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
 {
-    unsigned server = generator_server(g);
+    unsigned server = generator_server(g), before = g->given;
     struct request part = g->drawn;
-    part.keys += g->given;
-    part.op.intended = intended;
-    for (part.op.keys = 0; g->given < g->drawn.op.keys && g->servers[g->given] == server;
-         part.op.keys++) {
-        g->given++;
-    }
     must(c->server == server);
-    bool is_last = g->given == g->drawn.op.keys;
+    bool is_last = take_part(g, server);
+    part.keys += before;
+    part.op.keys = g->given - before;
+    part.op.intended = intended;
     part.op.tag = is_last || tag == 0 ? tag : 1;
     lconn_push(c, g->w, &part);
     return is_last;

@@ -18,7 +18,8 @@
 struct generator {
     const struct workload *w;
     struct rng rng;
-    unsigned thread, threads; /* keys inserted are thread, thread + threads, ... above */
+    unsigned thread, threads;    /* a sequence is thread, thread + threads, ... */
+    unsigned number, numbers;    /* likewise the keys that no other request has */
     uint64_t inserted, sequence; /* how many by this thread, inserted: in all runs */
     uint64_t *inserted_kept;     /* for the next run; NULL: there is none */
     uint64_t once;               /* place of its first key that no other request has */
@@ -36,7 +37,8 @@ struct generator {
 struct generator_conf {
     const struct workload *workload;
     uint64_t seed, stream;
-    unsigned thread, threads;
+    unsigned thread, threads; /* of those that share a sequence */
+    unsigned number, numbers; /* of all, whatever they send */
     uint64_t *inserted; /* keys by this thread before; updated at the end; or NULL */
     const struct shard *shard; /* NULL: every key belongs to every server */
 };
@@ -58,5 +60,5 @@ unsigned generator_server(struct generator *g);
 /* The next part goes to c, one of that server's, which has room and nothing else to do first.
  * True when it was the last of its request: it has the tag, parts before it have 1 at most. */
 bool generator_push(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag);
-/* The request of which parts may be left is given up. */
-void generator_drop(struct generator *g);
+/* The next part is given up. True when it was the last of its request. */
+bool generator_skip(struct generator *g);

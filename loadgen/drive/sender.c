@@ -143,28 +143,30 @@ sender_flush(struct sender *s, struct lconn *c)
     return is_up;
 }
 
-void
-sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now)
+bool
+sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now,
+              struct request_op *op)
 {
     const struct drive_window *w = &s->d->window;
     struct counters *k = s->d->counters;
-    struct request_op op;
-    while (lconn_take_op(c, &op)) {
-        bool is_issued = op.issued != 0;
-        if (op.verb != CODEC_AUTH) {
-            s->outstanding--;
-            sender_pass_time(s, now);
-            s->little.count -= is_issued ? 1 : 0;
-        }
-        nsec_t since = is_issued ? op.issued : drive_is_open(s->d) ? 0 : op.intended;
-        if (since != 0 && is_over && op.verb != CODEC_AUTH) {
-            struct little alone = {1, since};
-            ctr_add(&k->in_vain, little_pass(&alone, w->start, w->end, now));
-        }
-        drive_give_up(s->d,
-                      !is_issued ? &k->unsent
-                      : is_over  ? &k->unanswered[counters_verb_of(op.verb)]
-                                 : &k->lost[counters_verb_of(op.verb)],
-                      op.intended, now);
+    if (!lconn_take_op(c, op)) {
+        return false;
     }
+    bool is_issued = op->issued != 0;
+    if (op->verb != CODEC_AUTH) {
+        s->outstanding--;
+        sender_pass_time(s, now);
+        s->little.count -= is_issued ? 1 : 0;
+    }
+    nsec_t since = is_issued ? op->issued : drive_is_open(s->d) ? 0 : op->intended;
+    if (since != 0 && is_over && op->verb != CODEC_AUTH) {
+        struct little alone = {1, since};
+        ctr_add(&k->in_vain, little_pass(&alone, w->start, w->end, now));
+    }
+    drive_give_up(s->d,
+                  !is_issued ? &k->unsent
+                  : is_over  ? &k->unanswered[counters_verb_of(op->verb)]
+                             : &k->lost[counters_verb_of(op->verb)],
+                  op->intended, now);
+    return true;
 }

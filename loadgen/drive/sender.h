@@ -108,6 +108,7 @@ sender_answered(struct sender *s, unsigned n, nsec_t now)
     sender_pass_time(s, now);
     s->little.count -= n;
 }
-/* All that is on its way on c will not be answered: it is lost with c or, when the run is over,
- * no reply has come. */
-void sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now);
+/* The first request that is on its way on c will not be answered: it is lost with c or, when the run
+ * is over, no reply has come. False: there is none left. */
+must_check bool sender_forget(struct sender *s, struct lconn *c, bool is_over, nsec_t now,
+                              struct request_op *op);

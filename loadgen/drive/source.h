@@ -43,6 +43,8 @@ struct source_ops {
      * goes on. NULL allowed, as for those below. */
     void (*answered)(struct source *, struct lconn *c, const struct request_op *op,
                      nsec_t now);
+    /* A request was lost with its connection: its session goes on. */
+    void (*gone)(struct source *, const struct request_op *op, nsec_t now);
     void (*up)(struct source *, const struct lconn *c);
     /* c is down: it was lost, or could not be made. */
     void (*lost)(struct source *, const struct lconn *c, nsec_t now);

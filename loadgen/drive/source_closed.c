@@ -167,7 +167,7 @@ push_shared(struct source *s, struct lconn *c, nsec_t now)
             sender_make_dirty(s->sender, c);
             rooms_offer(&closed->rooms, c);
         } else if (rooms_are_lost(&closed->rooms, server)) {
-            generator_drop(&closed->generator);
+            (void)generator_skip(&closed->generator);
             dropped++;
         } else {
             return;

@@ -97,16 +97,38 @@ take_due(struct open *o, struct due due)
     }
 }
 
-/* It is not sent. */
+/* After a request with this tag, however it ended. */
 static void
-pass_over(struct open *o, struct due due, ctr_t *why)
+go_on(struct open *o, uint32_t tag, nsec_t now)
 {
-    drive_pass_over(o->base.d, why, due.when);
-    generator_drop(&o->generator);
-    take_due(o, due);
+    if (o->is_partly && tag > TAG_ALONE && has_place(o)) {
+        nsec_t when = now + drive_draw_time(o->base.d, &o->base.d->conf.traffic.think);
+        alarms_push(&o->sessions, (struct alarm_entry){when, 0, tag - 1});
+    }
 }
 
 /* A part of a request that is not its last is one more that is offered. */
+static void
+take_part(struct open *o, struct due due, bool is_last)
+{
+    if (is_last) {
+        take_due(o, due);
+    } else {
+        count_offered(o, due.when);
+    }
+}
+
+/* It is not sent. */
+static void
+pass_over(struct open *o, struct due due, ctr_t *why, nsec_t now)
+{
+    uint32_t tag = tag_of(o, due);
+    bool is_last = generator_skip(&o->generator);
+    drive_pass_over(o->base.d, why, due.when);
+    take_part(o, due, is_last);
+    go_on(o, is_last ? tag : TAG_ALONE, now);
+}
+
 static void
 give(struct open *o, struct lconn *c, struct due due, nsec_t now)
 {
@@ -115,11 +137,7 @@ give(struct open *o, struct lconn *c, struct due due, nsec_t now)
         hist_record(d->counters->late, due.when <= o->late_until ? now - due.when : 0);
     }
     sender_count_push(o->base.sender, c);
-    if (generator_push(&o->generator, c, due.when, tag_of(o, due))) {
-        take_due(o, due);
-    } else {
-        count_offered(o, due.when);
-    }
+    take_part(o, due, generator_push(&o->generator, c, due.when, tag_of(o, due)));
     sender_make_dirty(o->base.sender, c);
     rooms_offer(&o->rooms, c);
 }
@@ -131,7 +149,7 @@ send_one(struct open *o, struct due due, nsec_t now)
     struct counters *counters = o->base.d->counters;
     enum pacing_verdict verdict = pacing_judge(&o->pacing, due.when, now);
     if (verdict == PACING_DROP) {
-        pass_over(o, due, &counters->skipped);
+        pass_over(o, due, &counters->skipped, now);
         return true;
     }
     if (verdict == PACING_WAIT || !may_send(o, due)) {
@@ -147,7 +165,7 @@ send_one(struct open *o, struct due due, nsec_t now)
         return true;
     }
     if (rooms_are_lost(&o->rooms, server)) {
-        pass_over(o, due, &counters->unsent);
+        pass_over(o, due, &counters->unsent, now);
         return true;
     }
     return false;
@@ -210,12 +228,16 @@ static void
 answered(struct source *s, struct lconn *c, const struct request_op *op, nsec_t now)
 {
     struct open *o = (struct open *)s;
-    if (o->is_partly && op->tag > TAG_ALONE) {
-        nsec_t when = now + drive_draw_time(s->d, &s->d->conf.traffic.think);
-        alarms_push(&o->sessions, (struct alarm_entry){when, 0, op->tag - 1});
-    } else if (!o->is_partly && op->tag == TAG_ALONE && rooms_users_think(&o->rooms)) {
+    go_on(o, op->tag, now);
+    if (!o->is_partly && op->tag == TAG_ALONE && rooms_users_think(&o->rooms)) {
         rooms_rest(&o->rooms, c, now);
     }
+}
+
+static void
+gone(struct source *s, const struct request_op *op, nsec_t now)
+{
+    go_on((struct open *)s, op->tag, now);
 }
 
 /* ---- beginning and end ---------------------------------------------------------------- */
@@ -223,8 +245,12 @@ answered(struct source *s, struct lconn *c, const struct request_op *op, nsec_t 
 static void
 give_up(struct open *o, struct due due, nsec_t now)
 {
-    take_due(o, due);
-    drive_give_up(o->base.d, &o->base.d->counters->unsent, due.when, now);
+    bool is_last;
+    do {
+        is_last = generator_skip(&o->generator);
+        take_part(o, due, is_last);
+        drive_give_up(o->base.d, &o->base.d->counters->unsent, due.when, now);
+    } while (!is_last);
 }
 
 static void
@@ -265,6 +291,7 @@ static const struct source_ops ops = {
     .push = push,
     .room = offer,
     .answered = answered,
+    .gone = gone,
     .end = end,
     .destroy = destroy,
 };

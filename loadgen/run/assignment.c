@@ -84,6 +84,7 @@ assignment_drive(struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
     unsigned senders = r->conf.senders > 0 ? r->conf.senders : 1;
+    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
     bool has_times = traffic_is_open(&c->traffic) || traffic_thinks(&c->traffic);
     return (struct drive_conf){
         .traffic = c->traffic,
@@ -103,6 +104,9 @@ assignment_drive(struct run *r, const struct run_class *c, unsigned thread)
         .first_thread = c->first,
         .part = r->conf.sender * c->threads + thread,
         .parts = senders * c->threads,
+        /* Unlike those of other processes, however many threads these have. */
+        .number = r->conf.agent + (c->first + thread) * agents,
+        .numbers = r->threads_len * agents,
         .from = r->o->from,
         .by_size = r->o->by_size,
         .stop = &r->stop,

@@ -212,7 +212,12 @@ workload_expiry(const struct workload *w, uint64_t key)
         }
         key = page->hash;
     }
-    return (int32_t)size_of(&w->conf.expiry, key, PURPOSE_EXPIRY, 0, WORKLOAD_EXPIRY_MAX);
+    const struct dist *law = &w->conf.expiry;
+    double u = law->kind == DIST_FIXED ? 0.5 : unit_of(key, PURPOSE_EXPIRY);
+    /* A life that is only short does not become one without an end. */
+    bool is_endless =
+        (law->kind == DIST_FIXED || law->kind == DIST_PIECES) && dist_value(law, u) == 0;
+    return is_endless ? 0 : (int32_t)dist_size(law, u, 1, WORKLOAD_EXPIRY_MAX);
 }
 
 bool

@@ -240,7 +240,9 @@ make(struct generator *a, struct lconn *c, const char *popularity, const char *o
                                 .seed = 1,
                                 .stream = thread,
                                 .thread = thread,
-                                .threads = 2};
+                                .threads = 2,
+                                .number = thread,
+                                .numbers = 2};
     generator_init(a, &ac);
 }
 

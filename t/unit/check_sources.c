@@ -5,129 +5,11 @@
  * requests are sent and on which connection, what happens when connections are lost, and the
  * end.
  */
-#include "check_main.h"
-#include "sim_server.h"
-
-#include "loadgen/drive/event_loop.h"
-#include "loadgen/wire/shard.h"
-
-static struct workload workload;
-static struct workload_conf wc;
-static struct target targets[2];
-static struct shard shard;
-static struct trace_buffer trace_buffer;
-static struct lset_conf lc;
-static struct lset set;
-static struct drive_conf dc;
-static struct drive_window window;
-static struct counters counters;
-static struct evenness_log evenness;
-static struct samples samples;
-static struct event_loop loop;
-static atomic_bool stop;
-
-static void
-set_up(void)
-{
-    memset(&sim, 0, sizeof sim);
-    sim.now = SIM_BEGIN;
-    sim.delay = MS(3);
-    wc = (struct workload_conf){
-        .records = 1000, .getcount = dist_fixed(1), .key_prefix = "k"};
-    ck_assert_ptr_null(mix_parse(&wc.mix, "get:1"));
-    ck_assert_ptr_null(dist_parse(&wc.key_size, "5"));
-    ck_assert_ptr_null(dist_parse(&wc.value_size, "4"));
-    ck_assert_ptr_null(dist_parse(&wc.expiry, "0"));
-    ck_assert_ptr_null(popularity_parse(&wc.popularity, "uniform"));
-    lc = (struct lset_conf){
-        .codec = &codec_ascii,
-        .targets = targets,
-        .targets_len = 1,
-        .per_target = 2,
-        .capacity = 64,
-        .workload = &workload,
-        .engine = &sim_engine,
-        .timeout = MS(200),
-    };
-    dc = (struct drive_conf){
-        .depth = 4,
-        .timeout = MS(200),
-        .seed = 1,
-        .threads = 1,
-        .parts = 1,
-        .stop = &stop,
-    };
-    ck_assert_ptr_null(arrivals_parse(&dc.traffic.arrivals, "fixed"));
-    dc.traffic.session = dc.traffic.think = dc.traffic.lifetime = dist_fixed(0);
-    nsec_t end = SIM_BEGIN + MS(100);
-    window = (struct drive_window){SIM_BEGIN, SIM_BEGIN, SIM_BEGIN, end};
-    counters_init(&counters);
-    atomic_store(&stop, false);
-}
-
-static void
-tear_down(void)
-{
-    event_loop_fini(&loop);
-    lset_close(&set);
-    evenness_log_fini(&evenness);
-    counters_fini(&counters);
-    workload_close(&workload);
-    trace_buffer_fini(&trace_buffer);
-    arrivals_law_fini(&dc.traffic.arrivals);
-    shard_fini(&shard);
-}
-
-/* The settings are complete. */
-static void
-open_loop(void)
-{
-    char err[256];
-    const struct drive_into into = {&counters, &evenness, &samples, NULL};
-    ck_assert_ptr_null(workload_init(&workload, &wc));
-    workload_open(&workload);
-    workload.trace_buffer = wc.is_replay ? &trace_buffer : NULL;
-    ck_assert_ptr_null(lset_open(&set, &lc, err, sizeof err));
-    evenness_log_init(&evenness, set.count);
-    event_loop_init(&loop, &dc, &set, &into);
-}
-
-static void
-run(void)
-{
-    event_loop_run(&loop, &window);
-    ck_assert_uint_eq(loop.sender.outstanding, 0);
-    ck_assert_uint_eq(loop.sender.little.count, 0);
-}
-
-static void
-open_and_run(void)
-{
-    open_loop();
-    run();
-}
-
-static nsec_t
-sent_at(unsigned i)
-{
-    ck_assert_uint_lt(i, sim.log_len);
-    return sim.log[i].at - SIM_BEGIN;
-}
-
-/* Each request offered is accounted for once, and of each one sent is known beside how many. */
-static void
-check_sums(void)
-{
-    uint64_t ends = ctr_get(&counters.good) + ctr_get(&counters.skipped) +
-                    ctr_get(&counters.unsent) + counters_sum(counters.lost) +
-                    counters_sum(counters.unanswered);
-    ck_assert_uint_eq(ends, ctr_get(&counters.offered));
-    ck_assert_uint_eq(hist_count(counters.outstanding), ctr_get(&counters.sent));
-}
-
-/* ---- closed loop ---------------------------------------------------------------------- */
+#include "fixture_sources.h"
 
 FIXTURE(set_up, tear_down);
+
+/* ---- closed loop ---------------------------------------------------------------------- */
 
 /* From 99 ms on the thread stands still within a send; then all is answered at once. */
 static nsec_t
@@ -267,13 +149,6 @@ TEST(test_closed_quiet)
 
 /* ---- open loop ------------------------------------------------------------------------- */
 
-static void
-set_rate(double rate)
-{
-    dc.traffic.mode = TRAFFIC_OPEN;
-    dc.traffic.rate = rate;
-}
-
 /* Requests go when the schedule says, whatever the replies do. */
 TEST_LOOP(test_open_times, 4)
 {
@@ -313,13 +188,6 @@ TEST(test_open_turns)
         expect(sim.log[i].conn != sim.log[i - 1].conn);
     }
     ck_assert_uint_ge(sim.log_len, 99);
-}
-
-static nsec_t
-stall(const struct sim_request *r)
-{
-    nsec_t at = r->at - SIM_BEGIN, end = MS(60);
-    return at < MS(20) || at >= end ? MS(1) : end - at;
 }
 
 /* What has no room waits; when there is some it goes, is dropped, or goes at a rate. */
@@ -380,74 +248,6 @@ TEST(test_open_outstanding)
     ck_assert_uint_le(sim.conns[0].most + sim.conns[1].most, 4);
     ck_assert_uint_le(sim_count(0, MS(60)), 3 * 11);
     ck_assert_uint_gt(ctr_get(&counters.unsent), 0);
-    check_sums();
-}
-
-/* Sessions of three requests, each when its user has had the reply before and thought. */
-TEST(test_partly)
-{
-    dc.traffic.mode = TRAFFIC_PARTLY;
-    dc.traffic.rate = 30;
-    dc.traffic.session = dist_fixed(3);
-    dc.traffic.think = dist_fixed(0.002);
-    window.end = SIM_BEGIN + MS(1000);
-    open_and_run();
-    ck_assert_uint_ge(sim.log_len, 27);
-    for (unsigned i = 0; i + 2 < sim.log_len; i += 3) {
-        expect(sent_at(i + 1) == sent_at(i) + MS(5));
-        expect(sent_at(i + 2) == sent_at(i) + MS(10));
-        expect(i == 0 || sent_at(i) == sent_at(i - 3) + MS(100));
-    }
-    check_sums();
-}
-
-/* ---- servers that share the keys ------------------------------------------------------- */
-
-/* Requests go to the servers of their keys; one that cannot be reached holds up none of the
- * others. */
-TEST_LOOP(test_shared, 2)
-{
-    static const enum traffic_mode modes[] = {TRAFFIC_CLOSED, TRAFFIC_OPEN};
-    dc.traffic.mode = modes[_i];
-    dc.traffic.rate = 2000;
-    lc.targets_len = 2;
-    lc.shard = &shard;
-    dc.traffic.reconnect = RECONNECT_NONE;
-    shard_init(&shard, SHARD_MODULO, targets, 2);
-    open_loop();
-    sim.conns[1].hang_up_at = sim.conns[3].hang_up_at = SIM_BEGIN + MS(50);
-    run();
-    for (unsigned i = 0; i < sim.log_len; i++) {
-        const char *key = sim.log[i].line + strlen("get ");
-        expect(shard_of(&shard, key, strlen(key)) == sim.log[i].conn % 2);
-        expect(sent_at(i) < MS(50) || sim.log[i].conn % 2 == 0);
-    }
-    ck_assert_uint_gt(sim_count(MS(53), MS(100)), 30);
-    ck_assert_int_eq(ctr_get(&counters.unsent) > 30, modes[_i] == TRAFFIC_OPEN);
-    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 2);
-    check_sums();
-}
-
-static nsec_t
-stall_second(const struct sim_request *r)
-{
-    return r->conn % 2 == 1 ? stall(r) : MS(1);
-}
-
-/* Users that find their keys' server without a place have waited since they had thought. */
-TEST(test_shared_think)
-{
-    lc.targets_len = 2;
-    lc.per_target = 1;
-    lc.shard = &shard;
-    dc.traffic.think = dist_fixed(0.002);
-    shard_init(&shard, SHARD_MODULO, targets, 2);
-    sim.delay_of = stall_second;
-    open_and_run();
-    const struct hist *intended = counters.latency[FROM_INTENDED][COUNTERS_READ];
-    const struct hist *issue = counters.latency[FROM_ISSUE][COUNTERS_READ];
-    ck_assert_uint_eq(hist_above(issue, MS(20)), 4);
-    ck_assert_uint_eq(hist_above(intended, MS(20)), 8);
     check_sums();
 }
 

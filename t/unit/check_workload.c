@@ -70,6 +70,39 @@ TEST(test_keys)
     ck_assert_uint_eq(workload_value_len(&w, 5), 0);
 }
 
+/* Only a 0 that is asked for is none: what is shorter than half a second lives for one. */
+TEST(test_expiry)
+{
+    static const struct {
+        const char *law;
+        int32_t least;
+        double endless; /* of 1 */
+    } rows[] = {
+        {"0", 0, 1},
+        {"7", 7, 0},
+        {"0.2", 1, 0},
+        {"exponential:1", 1, 0},
+        {"normal:2,1", 1, 0},
+        {"uniform:0,3", 1, 0},
+        {"mix:1*0+3*5", 0, 0.25},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload_conf conf = conf_of(10000, "30", "10");
+        ck_assert_ptr_null(dist_parse(&conf.expiry, rows[i].law));
+        must_init(&conf);
+        int32_t least = INT32_MAX;
+        double endless = 0;
+        for (uint64_t key = 0; key < 10000; key++) {
+            int32_t life = workload_expiry(&w, key);
+            least = life < least ? life : least;
+            endless += life == 0 ? 1e-4 : 0;
+        }
+        ck_assert_msg(least == rows[i].least, "%s: %d", rows[i].law, least);
+        ck_assert_msg(fabs(endless - rows[i].endless) < 0.02, "%s: %g", rows[i].law,
+                      endless);
+    }
+}
+
 TEST(test_key_formats)
 {
     char key[WORKLOAD_KEY_MAX];
