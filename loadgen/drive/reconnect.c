@@ -47,12 +47,12 @@ note_served(struct drive *d, const struct lconn *c)
 
 /* Opens c when it may be, not before `when`. */
 static void
-open_at(struct reconnect *r, struct lconn *c, nsec_t when)
+open_at(struct reconnect *r, struct lconn *c, nsec_t when, unsigned what)
 {
     struct drive_conn *dc = drive_conn_of(r->d, c);
     must(!dc->has_alarm && c->state == LCONN_DOWN);
     dc->has_alarm = true;
-    alarms_push(&r->alarms, (struct alarm_entry){when, c->index, IS_DUE});
+    alarms_push(&r->alarms, (struct alarm_entry){when, c->index, what});
 }
 
 /* After a loss, or an attempt that failed: which waits in any case. */
@@ -60,7 +60,7 @@ static void
 open_again(struct reconnect *r, struct lconn *c, nsec_t when)
 {
     if (r->d->conf.traffic.reconnect != RECONNECT_NONE) {
-        open_at(r, c, when);
+        open_at(r, c, when, IS_DUE);
     }
 }
 
@@ -82,7 +82,7 @@ reconnect_replace(struct reconnect *r, struct lconn *c, nsec_t now)
     ctr_add(&r->d->counters->closed, 1);
     note_served(r->d, c);
     lset_down(r->d->set, c);
-    open_at(r, c, now + 1);
+    open_at(r, c, now + 1, IS_DUE);
 }
 
 /* A place is taken when the connection may be opened, and not before: else those that wait after failures
@@ -104,10 +104,16 @@ reconnect_take(struct reconnect *r, nsec_t now)
 bool
 reconnect_go_on(struct reconnect *r, struct lconn *c, nsec_t now)
 {
-    if (!lset_reconnect(r->d->set, c, now)) {
+    switch (lset_reconnect(r->d->set, c, now)) {
+    case LINK_AGAIN:
+        open_at(r, c, c->retry_at, HAS_PLACE);
+        return true;
+    case LINK_LOST:
         drive_error(r->d, COUNTERS_CONNECT, 1, now);
         open_again(r, c, c->retry_at);
         return false;
+    case LINK_OK:
+        break;
     }
     if (c->state == LCONN_UP) {
         reconnect_begin(r, c);

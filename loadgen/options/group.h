@@ -44,9 +44,10 @@ must_check bool options_parse_outside(struct options *o, struct models *models, 
  * a line in `err`. */
 must_check bool options_apply_names(struct lclass *c, struct models *models, FILE *err);
 
-/* What a class's traffic needs of its rate, which a search or a scan may vary. */
+/* What a class's traffic needs of its rate, which a search or a scan may vary; is_told: or a
+ * leader, which has looked. */
 must_check const char *traffic_check(const struct lclass *c, bool is_varied,
-                                     bool is_target);
+                                     bool is_target, bool is_told);
 /* The options that an antagonist's name stands for, in place of what was set before. */
 void antagonist_apply(struct lclass *c);
 

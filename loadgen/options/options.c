@@ -277,12 +277,13 @@ options_has_classes(const struct options *o)
     return o->classes_len > 1 || o->class_texts_len > 0;
 }
 
-bool
-options_parse(struct options *o, int argc, char **argv, FILE *err)
+static bool
+parse(struct options *o, bool is_told, int argc, char **argv, FILE *err)
 {
     struct models models = {.count = 0};
     bool is_good = options_parse_outside(o, &models, argc, argv, err);
     o->models = models;
+    o->is_told = is_told;
     if (!is_good || !classes_make(o, argc, argv, err)) {
         return false;
     }
@@ -296,4 +297,16 @@ options_parse(struct options *o, int argc, char **argv, FILE *err)
         fprintf(err, PROGRAM ": %s\n", wrong);
     }
     return wrong == NULL;
+}
+
+bool
+options_parse(struct options *o, int argc, char **argv, FILE *err)
+{
+    return parse(o, false, argc, argv, err);
+}
+
+bool
+options_parse_told(struct options *o, int argc, char **argv, FILE *err)
+{
+    return parse(o, true, argc, argv, err);
 }

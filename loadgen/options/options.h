@@ -171,6 +171,7 @@ struct options {
     enum scan_order scan_order;
     struct goal stop_goal; /* stops a scan at the first load above it */
     unsigned varied;       /* class whose rate a search or a scan varies */
+    bool is_told;          /* they are a leader's, which says each run's rates */
     int64_t repeat;
 
     /* ---- options/swarm.c */
@@ -231,5 +232,7 @@ bool options_has_classes(const struct options *o);
 /* Fills in defaults, parses argv, checks options against each other. False with a line in
  * `err`. */
 must_check bool options_parse(struct options *o, int argc, char **argv, FILE *err);
+/* The same of what a leader tells an agent. */
+must_check bool options_parse_told(struct options *o, int argc, char **argv, FILE *err);
 /* Also after a failed options_parse. */
 void options_fini(struct options *o);

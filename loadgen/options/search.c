@@ -142,10 +142,10 @@ settle(struct options *o)
         is_varied ? find_varied(o, o->goal.is_given ? &o->goal : &o->stop_goal) : NULL;
     for (unsigned i = 0; i < o->classes_len && wrong == NULL; i++) {
         struct lclass *c = &o->classes[i];
-        bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied ||
+        bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied || o->is_told ||
                         schedule_varies(&c->traffic.schedule);
         c->traffic.late = c->skips && has_rate ? LATE_DROP : c->traffic.late;
-        wrong = traffic_check(c, is_varied, is_varied && i == o->varied);
+        wrong = traffic_check(c, is_varied, is_varied && i == o->varied, o->is_told);
     }
     return wrong;
 }

@@ -135,7 +135,7 @@ init(struct lclass *c)
 }
 
 const char *
-traffic_check(const struct lclass *c, bool is_varied, bool is_target)
+traffic_check(const struct lclass *c, bool is_varied, bool is_target, bool is_told)
 {
     const struct traffic *t = &c->traffic;
     bool has_own = schedule_varies(&t->schedule) && !schedule_has_shares(&t->schedule);
@@ -147,6 +147,7 @@ traffic_check(const struct lclass *c, bool is_varied, bool is_target)
     if (is_closed && has_rate) {
         return "--mode=closed has no rate: --qps, --schedule and searches contradict it";
     }
+    has_rate = has_rate || is_told;
     if (!has_rate && c->has_mode && !is_closed) {
         return "an open loop needs a rate (--qps)";
     }

@@ -35,6 +35,7 @@ struct lconn {
     unsigned index;  /* its own, among the connections of its set */
     nsec_t retry_at; /* DOWN: when to connect again; CONNECTING: when to give that up */
     nsec_t backoff;
+    nsec_t full_since; /* DOWN: the listener's queue has been full; 0: it was not */
 
     /* Ring of requests: `count` from `head`; the last `fresh` are not issued yet, the
      * `issued` before them were by the last flush. */

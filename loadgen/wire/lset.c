@@ -314,7 +314,17 @@ lset_lose(struct lset *s, struct lconn *c, nsec_t now)
     c->retry_at = now + c->backoff;
 }
 
-bool
+/* A UNIX socket says at once that its listener's queue is full: one of TCP would wait. */
+static bool
+waits_for_listener(const struct lset *s, struct lconn *c, enum link_io io, nsec_t now)
+{
+    nsec_t since = c->full_since != 0 ? c->full_since : now;
+    bool waits = io == LINK_AGAIN && now < since + s->conf.timeout;
+    c->full_since = waits ? since : 0;
+    return waits;
+}
+
+enum link_io
 lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
 {
     const char *why;
@@ -322,6 +332,10 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
     enum link_io io = LINK_OK;
     if (c->state == LCONN_DOWN) {
         io = s->conf.engine->dial(&c->link, &conf, &why);
+        if (waits_for_listener(s, c, io, now)) {
+            c->retry_at = now + CONNECT_PAUSE_NS;
+            return LINK_AGAIN;
+        }
         c->state = LCONN_CONNECTING;
         c->retry_at = now + s->conf.timeout;
     }
@@ -331,7 +345,7 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
     if (!is_good) {
         lset_lose(s, c, now);
     }
-    return is_good;
+    return is_good ? LINK_OK : LINK_LOST;
 }
 
 /* ---- engine ------------------------------------------------------------------------ */

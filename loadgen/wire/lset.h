@@ -118,6 +118,7 @@ must_check bool lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *
 void lset_down(struct lset *s, struct lconn *c);
 /* The connection is lost: closes it and sets the time of the next attempt. */
 void lset_lose(struct lset *s, struct lconn *c, nsec_t now);
-/* Starts or finishes connecting again. False when the attempt failed; the next one is set
- * then. One that has only started is to be given up (lset_lose) at c->retry_at. */
-must_check bool lset_reconnect(struct lset *s, struct lconn *c, nsec_t now);
+/* Starts or finishes connecting again. LINK_LOST: the attempt failed, and the next one is set;
+ * LINK_AGAIN: the listener's queue is full, and it goes on at c->retry_at. One that has only
+ * started is to be given up (lset_lose) then. */
+must_check enum link_io lset_reconnect(struct lset *s, struct lconn *c, nsec_t now);

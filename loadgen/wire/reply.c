@@ -102,7 +102,7 @@ match_value(struct reply *r, const struct reply_to *to, const struct client_repl
             (r->hits > 0 ? r->value_bytes : 0) + (r->is_counted ? 0 : value->value_len);
         r->hits++;
         if (op->is_verified && !r->is_counted &&
-            value->value_len != workload_value_len(w, to->keys[i])) {
+            !workload_is_value_len(w, to->keys[i], value->value_len)) {
             r->is_wrong = true;
         }
         return true;
@@ -126,7 +126,7 @@ take_data(struct reply *r, const struct reply_to *to, const struct client_reply 
 static bool
 is_whole(const struct reply *r, const struct reply_to *to)
 {
-    return r->value_at == workload_value_len(to->w, to->keys[r->next_key - 1]);
+    return workload_is_value_len(to->w, to->keys[r->next_key - 1], r->value_at);
 }
 
 /* ---- outcomes ----------------------------------------------------------------------- */

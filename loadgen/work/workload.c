@@ -280,6 +280,14 @@ has_only_digits(const char *bytes, size_t len)
 }
 
 bool
+workload_is_value_len(const struct workload *w, uint64_t key, uint64_t len)
+{
+    /* Redis makes a counter of 0 where there is none to count up. */
+    bool is_new_counter = workload_is_counter(w, key) && len < WORKLOAD_COUNTER_LEN;
+    return len == workload_value_len(w, key) || (is_new_counter && len > 0);
+}
+
+bool
 workload_is_value(const struct workload *w, uint64_t key, uint64_t at, const char *bytes,
                   size_t len)
 {

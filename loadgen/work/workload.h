@@ -188,6 +188,8 @@ size_t workload_value_len(const struct workload *w, uint64_t key);
 size_t workload_set_len(const struct workload *w, uint64_t key, uint64_t salt);
 /* workload_value_len_max bytes, those of the value first: after workload_open. */
 const char *workload_value(const struct workload *w, uint64_t key);
+/* Whether a value of that key may be so long. */
+bool workload_is_value_len(const struct workload *w, uint64_t key, uint64_t len);
 /* Whether these bytes, from the value's byte `at` on, are what the value has there. */
 bool workload_is_value(const struct workload *w, uint64_t key, uint64_t at,
                        const char *bytes, size_t len);

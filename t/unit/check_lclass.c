@@ -15,6 +15,7 @@
 
 static struct options options;
 static char said[1024];
+static bool is_told; /* by a leader */
 
 /* Parses mcload's options, up to a NULL, which live until the next time; what it says goes to
  * `said`. */
@@ -35,7 +36,8 @@ parse(const char *const *args)
     memset(said, 0, sizeof said);
     FILE *err = fmemopen(said, sizeof said - 1, "w");
     options_fini(&options);
-    bool is_good = options_parse(&options, argc, argv, err);
+    bool is_good =
+        (is_told ? options_parse_told : options_parse)(&options, argc, argv, err);
     fclose(err);
     return is_good;
 }
@@ -48,6 +50,25 @@ tear_down(void)
 }
 
 FIXTURE(NULL, tear_down);
+
+/* An agent does not know which rates its leader will name; what contradicts a rate still does. */
+TEST(test_told)
+{
+    static const char *const words[] = {
+        "--late=drop", "--max-outstanding=9", "--session=4",
+        "--mode=open", "--mode=partly",       "--schedule=square:50%:150%:1:0.5",
+        "--skip"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        bool needs_rate = strcmp(words[i], "--skip") != 0;
+        is_told = false;
+        ck_assert_msg(PARSE(words[i]) == !needs_rate, "%s", words[i]);
+        is_told = true;
+        ck_assert_msg(PARSE(words[i]), "%s: %s", words[i], said);
+    }
+    ck_assert_int_eq(options.classes[0].traffic.late, LATE_DROP);
+    ck_assert(!PARSE("--mode=closed", "--qps=5"));
+    is_told = false;
+}
 
 TEST(test_one_class)
 {

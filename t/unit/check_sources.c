@@ -520,6 +520,22 @@ TEST(test_lost_beside_connect_rate)
 }
 
 /* Errors of the warm-up count, and are told from those of the window. */
+/* A UNIX socket's listener with a full queue is asked again, for as long as a reply may take. */
+TEST_LOOP(test_listener_full, 2)
+{
+    static const nsec_t until[] = {MS(60), MS(5000)};
+    dc.traffic.reconnect = RECONNECT_NOW;
+    window.end = SIM_BEGIN + MS(300);
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(50);
+    sim.queue_full_until = SIM_BEGIN + until[_i];
+    run();
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_CONNECT]), _i);
+    ck_assert_uint_eq(ctr_get(&counters.opened), _i == 0 ? 3 : 2);
+    ck_assert_uint_ge(sim.dials_len, 10); /* each ms */
+    check_sums();
+}
+
 TEST(test_lost_in_warmup)
 {
     window.quiet = window.start = SIM_BEGIN + MS(60);

@@ -322,6 +322,11 @@ TEST(test_counters)
     ck_assert(workload_is_value(&w, 0, 0, "1000000017", 10));
     ck_assert(!workload_is_value(&w, 0, 0, "10000000x7", 10));
     ck_assert(!workload_is_value(&w, 0, 0, "10000000001", 11));
+    /* of any length up to its own, and a record of its own alone */
+    for (uint64_t len = 0; len < 12; len++) {
+        ck_assert_int_eq(workload_is_value_len(&w, 0, len), len >= 1 && len <= 10);
+        ck_assert_int_eq(workload_is_value_len(&w, 1, len), len == 4);
+    }
     workload_close(&w);
 }
 

@@ -52,6 +52,7 @@ static struct sim {
     nsec_t delay;                                   /* of a reply; SIM_NEVER: none */
     nsec_t (*delay_of)(const struct sim_request *); /* the same for each */
     bool refuses;                                   /* no connection can be made */
+    nsec_t queue_full_until;                        /* of the listener */
     nsec_t dial_time;                               /* until that is known; 0: at once */
     size_t takes_bytes;                             /* of one send; 0: all */
     nsec_t full_at, full_until;                     /* it takes none */
@@ -133,6 +134,9 @@ sim_dial(struct link *l, const struct link_conf *conf, const char **why)
     (void)conf;
     expect(sim.dials_len < sizeof sim.dials / sizeof sim.dials[0]);
     sim.dials[sim.dials_len++] = sim.now;
+    if (sim.now < sim.queue_full_until) {
+        return LINK_AGAIN;
+    }
     if (sim.refuses && sim.dial_time == 0) {
         *why = "refused";
         return LINK_LOST;

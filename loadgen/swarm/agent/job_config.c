@@ -70,7 +70,7 @@ parse_words(struct job *j, const struct scope_words *host, const struct frame *f
             argv[argc++] = take_word(&field, j->role, &wrong);
         }
     }
-    if (wrong == NULL && !options_parse(&j->options, argc, argv, j->said)) {
+    if (wrong == NULL && !options_parse_told(&j->options, argc, argv, j->said)) {
         fflush(j->said);
         snprintf(why, sizeof why, "cannot do it: %.*s", (int)strcspn(j->said_text, "\n"),
                  j->said_text);
