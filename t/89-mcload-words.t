@@ -122,6 +122,9 @@ sub status_of($pid) {
         status_of($pid);
     }
     refuses('not enough ports', '-c', '10', '--src_port=65530');
+    my @three = map { ('-s', "127.0.0.1:$_") } 1 .. 3;
+    refuses('not enough ports', @three, '-R', '-c', '4', '-T', '3', '--src-port=65521');
+    like(mcload(@three, '-s', $at, '-R', '-c', '4', '-T', '3', '--src-port=65520')->{err}, qr/cannot connect/, 'ports enough');
     refuses('between 1 and 65535', '--src-port=0');
 }
 

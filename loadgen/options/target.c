@@ -140,7 +140,12 @@ settle(struct options *o)
     }
     int64_t conns = 0;
     for (unsigned i = 0; i < o->classes_len; i++) {
-        conns += o->classes[i].threads * o->classes[i].connections * o->servers_len;
+        const struct lclass *c = &o->classes[i];
+        /* Dealt out, each server is some thread's, and each thread has one. */
+        int64_t pairs = !c->is_roundrobin ? c->threads * (int64_t)o->servers_len
+                        : c->threads > o->servers_len ? c->threads
+                                                      : o->servers_len;
+        conns += pairs * c->connections;
     }
     if (o->src_port > 0 && o->src_port + conns - 1 > UINT16_MAX) {
         return "--src-port: not enough ports above it";
