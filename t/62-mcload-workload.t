@@ -118,6 +118,7 @@ like(mcload('-s', $at, "--workload=$$_[0]")->{err}, qr/\Amcload: unknown [^\n]*d
 for (
     ['of several runs', '--ops=insert:1', '--repeat=3'],
     ['of classes', '--ops=insert:1', '--class=a:{}', '--class=b:{threads=1}'],
+    ['of classes with other records', '--ops=insert:1', '--class=a:{records=50}', '--class=b:{threads=1}'],
     ['of classes, asked for once', '--one-hit=1', '-u', 1, '--class=a:{}', '--class=b:{threads=1}'],
     ['of an agent and a class of the leader', '--ops=insert:1', '-C', 1, '-Q', 500, '-a', start_agent('127.0.0.3')]
 ) {

@@ -53,6 +53,7 @@ drive_generator_init(const struct drive *d, struct generator *g)
         .threads = d->conf.parts,
         .number = d->conf.number,
         .numbers = d->conf.numbers,
+        .above = d->conf.above,
         .inserted = d->inserted,
         .shard = d->set->conf.shard,
     };

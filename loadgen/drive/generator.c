@@ -16,6 +16,7 @@ generator_init(struct generator *g, const struct generator_conf *conf)
         .threads = conf->threads,
         .number = conf->number,
         .numbers = conf->numbers,
+        .above = conf->above,
         .inserted = conf->inserted != NULL ? *conf->inserted : 0,
         .inserted_kept = conf->inserted,
         .shard = conf->shard,
@@ -51,10 +52,9 @@ generator_fini(struct generator *g)
 static uint64_t
 inserted_key(const struct generator *g, uint64_t index)
 {
-    uint64_t records = g->w->conf.records;
-    uint64_t above = g->number + index * g->numbers;
-    uint64_t span = WORKLOAD_KEYS_END - records;
-    return span == 0 ? above % records : records + above % span;
+    uint64_t n = g->number + index * g->numbers;
+    uint64_t span = WORKLOAD_KEYS_END - g->above;
+    return span == 0 ? n % g->w->conf.records : g->above + n % span;
 }
 
 /* What a rank means to this thread: of the latest keys it knows those that it has inserted

@@ -19,7 +19,8 @@ struct generator {
     const struct workload *w;
     struct rng rng;
     unsigned thread, threads;    /* a sequence is thread, thread + threads, ... */
-    unsigned number, numbers;    /* likewise the keys that no other request has */
+    unsigned number, numbers;    /* likewise the keys that no other request has, */
+    uint64_t above;              /* of inserts: above this one */
     uint64_t inserted, sequence; /* how many by this thread, inserted: in all runs */
     uint64_t *inserted_kept;     /* for the next run; NULL: there is none */
     uint64_t once;               /* place of its first key that no other request has */
@@ -39,6 +40,7 @@ struct generator_conf {
     uint64_t seed, stream;
     unsigned thread, threads; /* of those that share a sequence */
     unsigned number, numbers; /* of all, whatever they send */
+    uint64_t above;           /* the most records that any of them has */
     uint64_t *inserted; /* keys by this thread before; updated at the end; or NULL */
     const struct shard *shard; /* NULL: every key belongs to every server */
 };

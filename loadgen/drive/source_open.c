@@ -101,7 +101,7 @@ take_due(struct open *o, struct due due)
 static void
 go_on(struct open *o, uint32_t tag, nsec_t now)
 {
-    if (o->is_partly && tag > TAG_ALONE && has_place(o)) {
+    if (o->is_partly && tag > TAG_ALONE) {
         nsec_t when = now + drive_draw_time(o->base.d, &o->base.d->conf.traffic.think);
         alarms_push(&o->sessions, (struct alarm_entry){when, 0, tag - 1});
     }
@@ -122,11 +122,12 @@ take_part(struct open *o, struct due due, bool is_last)
 static void
 pass_over(struct open *o, struct due due, ctr_t *why, nsec_t now)
 {
+    bool goes_on = due.is_session || has_place(o);
     uint32_t tag = tag_of(o, due);
     bool is_last = generator_skip(&o->generator);
     drive_pass_over(o->base.d, why, due.when);
     take_part(o, due, is_last);
-    go_on(o, is_last ? tag : TAG_ALONE, now);
+    go_on(o, is_last && goes_on ? tag : TAG_ALONE, now);
 }
 
 static void

@@ -79,6 +79,17 @@ assignment_replay(const struct run *r, const struct run_class *c,
     };
 }
 
+static uint64_t
+most_records(const struct run *r)
+{
+    uint64_t most = 0;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        uint64_t records = r->o->classes[i].workload.records;
+        most = records > most ? records : most;
+    }
+    return most;
+}
+
 struct drive_conf
 assignment_drive(struct run *r, const struct run_class *c, unsigned thread)
 {
@@ -107,6 +118,7 @@ assignment_drive(struct run *r, const struct run_class *c, unsigned thread)
         /* Unlike those of other processes, however many threads these have. */
         .number = r->conf.agent + (c->first + thread) * agents,
         .numbers = r->threads_len * agents,
+        .above = most_records(r),
         .from = r->o->from,
         .by_size = r->o->by_size,
         .stop = &r->stop,

@@ -69,7 +69,7 @@ uint64_t interval_number(nsec_t since, nsec_t time, nsec_t length);
 /* ---- message ----------------------------------------------------------------------- */
 
 #define MESSAGE_MAGIC "mcload swarm"
-#define MESSAGE_VERSION 2
+#define MESSAGE_VERSION 3
 #define MESSAGE_PORT 5556
 #define MESSAGE_HELLO_MAX 1024 /* bytes of a frame before the proofs are given */
 #define MESSAGE_TEXT_MAX 512   /* of a sentence, with its end */

@@ -36,6 +36,7 @@ greet(struct lset *s, struct lconn *c)
 {
     size_t sent;
     c->state = LCONN_UP;
+    c->full_since = 0;
     if (!watch(s, c, false) ||
         (c->stamps != NULL && !stamps_begin(c->stamps, c->link.fd, s->conf.stamps))) {
         return false;

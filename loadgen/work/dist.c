@@ -102,13 +102,28 @@ gev_value(const struct dist *d, double u)
     return fmax(0, d->a + d->b * x);
 }
 
-static double
-pieces_value(const struct dist_pieces *p, double u)
+static unsigned
+piece_at(const struct dist_pieces *p, double u)
 {
     unsigned i = p->guide[(unsigned)(u * DIST_GUIDE)];
     while (i + 1 < p->count && u >= p->piece[i].upto) {
         i++;
     }
+    return i;
+}
+
+bool
+dist_is_fixed_at(const struct dist *d, double u)
+{
+    const struct dist *law =
+        d->kind == DIST_PIECES ? &d->pieces->piece[piece_at(d->pieces, u)].law : d;
+    return law->kind == DIST_FIXED;
+}
+
+static double
+pieces_value(const struct dist_pieces *p, double u)
+{
+    unsigned i = piece_at(p, u);
     /* Where u lies within the piece is uniform: stretched, it is a fresh number. */
     double low = i > 0 ? p->piece[i - 1].upto : 0;
     double within = (u - low) / (p->piece[i].upto - low);

@@ -54,6 +54,8 @@ dist_fixed(double value)
 double dist_value(const struct dist *d, double u);
 /* Of the normal law of mean 0 and deviation 1, to 16 digits. */
 double dist_normal_quantile(double u);
+/* Whether that is a value that was given, not one drawn. */
+bool dist_is_fixed_at(const struct dist *d, double u);
 /* The mean of dist_value; INFINITY when there is none. */
 double dist_mean(const struct dist *d);
 

@@ -215,8 +215,7 @@ workload_expiry(const struct workload *w, uint64_t key)
     const struct dist *law = &w->conf.expiry;
     double u = law->kind == DIST_FIXED ? 0.5 : unit_of(key, PURPOSE_EXPIRY);
     /* A life that is only short does not become one without an end. */
-    bool is_endless =
-        (law->kind == DIST_FIXED || law->kind == DIST_PIECES) && dist_value(law, u) == 0;
+    bool is_endless = dist_is_fixed_at(law, u) && dist_value(law, u) == 0;
     return is_endless ? 0 : (int32_t)dist_size(law, u, 1, WORKLOAD_EXPIRY_MAX);
 }
 

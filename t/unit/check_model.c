@@ -242,7 +242,8 @@ make(struct generator *a, struct lconn *c, const char *popularity, const char *o
                                 .thread = thread,
                                 .threads = 2,
                                 .number = thread,
-                                .numbers = 2};
+                                .numbers = 2,
+                                .above = 100};
     generator_init(a, &ac);
 }
 

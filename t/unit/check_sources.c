@@ -536,6 +536,27 @@ TEST_LOOP(test_listener_full, 2)
     check_sums();
 }
 
+/* What one run waited is nothing to the next. */
+TEST(test_listener_full_twice)
+{
+    char err[256];
+    const struct drive_into into = {&counters, &evenness, &samples, NULL};
+    dc.traffic.reconnect = RECONNECT_NOW;
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(50);
+    sim.queue_full_until = SIM_BEGIN + MS(150);
+    run();
+    sim.now = SIM_BEGIN + MS(1000);
+    ck_assert_ptr_null(lset_renew(&set, false, err, sizeof err));
+    event_loop_fini(&loop);
+    event_loop_init(&loop, &dc, &set, &into);
+    window = (struct drive_window){sim.now, sim.now, sim.now, sim.now + MS(100)};
+    sim.conns[0].hang_up_at = sim.now + MS(50);
+    sim.queue_full_until = sim.now + MS(60);
+    run();
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_CONNECT]), 0);
+}
+
 TEST(test_lost_in_warmup)
 {
     window.quiet = window.start = SIM_BEGIN + MS(60);

@@ -85,6 +85,7 @@ TEST(test_expiry)
         {"normal:2,1", 1, 0},
         {"uniform:0,3", 1, 0},
         {"mix:1*0+3*5", 0, 0.25},
+        {"mix:1*normal:2,1+1*5", 1, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct workload_conf conf = conf_of(10000, "30", "10");
