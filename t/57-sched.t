@@ -115,6 +115,16 @@ SKIP: {
         is($stats->{sched_nice}, -4, 'a negative nice value as another user');
         like($stats->{sched_autogroup}, qr/^(-4|off|cgroup)$/, 'of the session too');
     }
+    # and so is what is only a return to what others have
+    for my $row ([['nice', '-n', 10], 'other:5', 'other', 5], [['nice', '-n', 10], 'other', 'other', 0],
+            [['chrt', '-i', 0], 'other', 'other', 0], [['chrt', '-i', 0], 'batch', 'batch', 0]) {
+        my ($wrap, $option, $policy, $nice) = @$row;
+        my $probe = run_program({command => [@$wrap, 'chrt', '-o', 0, 'nice', '-n', -1, 'true']});
+        last if $own != 0 || $probe->{status} != 0 || $probe->{err} ne ''; # not permitted here
+        $server = serve('-t', '1', '-u', 'nobody', "--sched=$option", {wrap => $wrap});
+        has(sched_stats($server), "@$wrap, --sched=$option as another user", sched_errors => 0,
+            sched_policy => $policy, sched_nice => $nice);
+    }
     $server->stop;
     chmod 0700, scratch_dir();
 }

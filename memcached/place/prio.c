@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,11 +155,30 @@ prio_name(const struct prio_spec *spec)
     return text;
 }
 
+/* The kernel lets nothing without the right leave SCHED_IDLE. */
+static bool
+is_idle(void)
+{
+    return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE;
+}
+
 bool
 prio_needs_right(const struct prio_spec *spec)
 {
-    return prio_is_realtime(spec) || spec->policy == PRIO_SLICE ||
-           spec->policy == PRIO_BVT || (spec->policy == PRIO_OTHER && spec->nice < 0);
+    switch (spec->policy) {
+    case PRIO_LEAVE:
+        return false;
+    case PRIO_OTHER:
+        return is_idle() || spec->nice < getpriority(PRIO_PROCESS, 0);
+    case PRIO_BATCH:
+        return is_idle();
+    case PRIO_SLICE:
+    case PRIO_FIFO:
+    case PRIO_RR:
+    case PRIO_BVT:
+        break;
+    }
+    return true;
 }
 
 bool

@@ -47,7 +47,8 @@ must_check const char *prio_parse(void *to, const char *text);
 const char *prio_name(const struct prio_spec *spec);
 /* Locks shared with threads of another priority must inherit it. */
 bool prio_is_realtime(const struct prio_spec *spec);
-/* CAP_SYS_NICE, or for some a resource limit; for a slice it is the nudgers that need it (place/scheduling.h). */
+/* CAP_SYS_NICE, or for some a resource limit, by how the calling thread is scheduled now: to have more than
+ * that needs it. For a slice it is the nudgers that need it (place/scheduling.h). */
 bool prio_needs_right(const struct prio_spec *spec);
 
 /* To a thread of this process; tid 0: the calling one. 0, or the errno; ENOTSUP: the kernel

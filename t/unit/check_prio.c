@@ -187,19 +187,47 @@ rights_of_this_thread(void)
     return rights;
 }
 
+/* What needs the right, beside how the process was started, and what it has in the end. */
+static const struct {
+    const char *wanted;
+    int nice; /* at the start */
+    bool is_idle;
+    const char *policy;
+    int got;
+} needy[] = {
+    {"fifo:2", 0, false, "fifo", 0},    {"other:-7", 0, false, "other", -7},
+    {"other:5", 10, false, "other", 5}, {"other", 1, false, "other", 0},
+    {"other:0", 0, true, "other", 0},   {"batch", 4, true, "batch", 4},
+};
+
+static void
+start_as(int nice, bool is_idle)
+{
+    struct prio_spec plain = {.policy = PRIO_OTHER, .nice = nice};
+    struct sched_param none = {0};
+    ck_assert_int_eq(prio_apply(&plain, 0), 0);
+    if (is_idle) {
+        ck_assert_int_eq(sched_setscheduler(0, SCHED_IDLE | SCHED_RESET_ON_FORK, &none),
+                         0);
+    }
+}
+
 /* One thread keeps the right when root is given up, and no thread has it in the end. */
-TEST_LOOP(right_outlives_root, 2)
+TEST_LOOP(right_outlives_root, ROWS(needy))
 {
     struct scheduling schedule;
-    struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
+    struct prio_spec wanted;
     struct prio_seen seen;
     pid_t worker = gettid();
     if (geteuid() != 0) {
         return;
     }
-    ck_assert_ptr_null(prio_parse(&wanted, _i == 0 ? "fifo:2" : "other:-7"));
+    ck_assert_ptr_null(prio_parse(&wanted, needy[_i].wanted));
+    start_as(needy[_i].nice, needy[_i].is_idle);
     bool is_permitted = prio_apply(&wanted, 0) == 0;
-    ck_assert_int_eq(prio_apply(&plain, 0), 0);
+    if (is_permitted) {
+        start_as(needy[_i].nice, needy[_i].is_idle);
+    }
     scheduling_init(&schedule, &wanted);
     ck_assert_int_eq(setgid(NOBODY), 0);
     ck_assert_int_eq(setuid(NOBODY), 0);
@@ -213,8 +241,8 @@ TEST_LOOP(right_outlives_root, 2)
     ck_assert_int_eq(schedule.error, is_permitted ? 0 : EPERM);
     ck_assert_int_eq(prio_read(0, &seen), 0);
     if (is_permitted) {
-        ck_assert_str_eq(seen.policy, _i == 0 ? "fifo" : "other");
-        ck_assert_int_eq(seen.nice, _i == 0 ? 0 : -7);
+        ck_assert_str_eq(seen.policy, needy[_i].policy);
+        ck_assert_int_eq(seen.nice, needy[_i].got);
     }
     scheduling_fini(&schedule);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
