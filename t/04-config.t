@@ -263,6 +263,8 @@ my @mistakes = (
     ['-V', '--version belongs on the command line, not in a file'],
     ['config = other.conf', '--config belongs on the command line, not in a file'],
     ['pin-dry-run', '--pin-dry-run belongs on the command line, not in a file'],
+    ['doctor', '--doctor belongs on the command line, not in a file'],
+    ['doctor = all', '--doctor belongs on the command line, not in a file'],
     ['include', 'include needs a file: include FILE, or a pattern'],
     ['= 5', 'there is no name: write NAME = VALUE'],
     ['-', 'not an option: -'],

@@ -256,7 +256,7 @@ settings_doctor(struct settings *s)
 /* clang-format off */
 static const struct opt options[] = {
     {.name = "doctor", SET(set_doctor), .exit_status = FRONT_USAGE, .arg = "all|json|PID?",
-     .section = PROCESS, .after = "license",
+     .section = PROCESS, .after = "license", .is_argv_only = true,
      .help = "check this host and the other options for what harms latency, and exit"},
 };
 /* clang-format on */
