@@ -45,7 +45,7 @@ struct server {
     struct daemon daemon;
     struct notify notify;
     struct inherited inherited;
-    char *pid_file; /* NULL: none */
+    char *names[4]; /* what name_files() has made */
     struct keep keep;
     struct store_conf store_conf;
     struct serve_conf serve;
@@ -169,17 +169,46 @@ open_keep(struct server *sv)
                : STATUS_FAILURE;
 }
 
+/* For a process that leaves its directory: *name, whose path begins at `at`, as it is seen from here. An empty
+ * path stays. */
+static int
+make_absolute(const char **name, size_t at, const char *what, char **made)
+{
+    if (*name == NULL || (*name)[at] == '\0') {
+        return 0;
+    }
+    char *path = file_absolute(*name + at);
+    if (path == NULL || asprintf(made, "%.*s%s", (int)at, *name, path) < 0) {
+        *made = NULL;
+    }
+    free(path);
+    if (*made == NULL) {
+        return refuse(STATUS_OS_ERROR, "cannot find the directory of the %s %s: %s", what,
+                      *name, strerror(errno));
+    }
+    *name = *made;
+    return 0;
+}
+
 /* While the directory is that of the command line. */
 static int
-name_pid_file(struct server *sv)
+name_files(struct server *sv)
 {
-    const char *path = sv->settings->pid_file;
-    sv->pid_file = path != NULL ? file_absolute(path) : NULL;
-    return path == NULL || sv->pid_file != NULL
-               ? 0
-               : refuse(STATUS_OS_ERROR,
-                        "cannot find the directory of the pid file %s: %s", path,
-                        strerror(errno));
+    struct settings *s = sv->settings;
+    size_t prefix = strlen(SETTINGS_ADMIN_UNIX);
+    bool is_file =
+        s->admin != NULL && strncmp(s->admin, SETTINGS_ADMIN_UNIX, prefix) == 0;
+    int status = make_absolute(&s->pid_file, 0, "pid file", &sv->names[0]);
+    if (status == 0 && s->is_daemon) {
+        status =
+            make_absolute(&s->listen.socket_path, 0, "UNIX socket (-s)", &sv->names[1]);
+    }
+    if (status == 0 && s->is_daemon) {
+        status = make_absolute(&s->listen.port_file, 0, "port file", &sv->names[2]);
+    }
+    return status == 0 && s->is_daemon && is_file
+               ? make_absolute(&s->admin, prefix, "UNIX socket of --admin", &sv->names[3])
+               : status;
 }
 
 /* While the process is the one that the manager has started, and before it opens files. */
@@ -238,7 +267,7 @@ prepare_process(struct server *sv)
         daemon_hide_memory();
     }
     if (status == 0) {
-        status = name_pid_file(sv);
+        status = name_files(sv);
     }
     if (status == 0 && s->is_daemon) {
         status = daemon_detach(&sv->daemon, s->wants_core, s->verbosity > 0);
@@ -511,7 +540,9 @@ tear_down(struct server *sv)
     placement_fini(&sv->placement);
     store_destroy(&sv->shared.store);
     keep_close(&sv->keep);
-    free(sv->pid_file);
+    for (unsigned i = 0; i < sizeof sv->names / sizeof *sv->names; i++) {
+        free(sv->names[i]);
+    }
     settings_fini(sv->settings);
 }
 
@@ -596,8 +627,9 @@ serve(struct server *sv)
 {
     block_signals(true);
     int status = open_listeners(sv);
-    if (status == 0 && sv->pid_file != NULL) {
-        status = daemon_write_pid(sv->pid_file, sv->serve.rules->starts_its_own_way);
+    if (status == 0 && sv->settings->pid_file != NULL) {
+        status =
+            daemon_write_pid(sv->settings->pid_file, sv->serve.rules->starts_its_own_way);
     }
     if (status == 0) {
         status = start_log(sv);
@@ -659,8 +691,8 @@ serve(struct server *sv)
         watchers_stop(&sv->watchers);
     }
     status = save_items(sv, status);
-    if (sv->pid_file != NULL) {
-        daemon_remove_pid(sv->pid_file);
+    if (sv->settings->pid_file != NULL) {
+        daemon_remove_pid(sv->settings->pid_file);
     }
     return status;
 }

@@ -355,13 +355,18 @@ each_profile(sub ($profile) {
     kill 'TERM', $closed;
     soon { !kill 0, $closed } '... and ends';
     # a relative path is one of the directory where the command is given
-    $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, (map { -e $_ ? File::Spec->rel2abs($_) : $_ } @daemon), '-p',
-            free_port(), '-P', 'relative.pid']});
-    is($run->{status}, 0, '-d -P relative') or diag($run->{err});
-    my ($pid) = read_file("$dir/relative.pid") =~ /^(\d+)\n\z/;
-    ok($pid, '... is in the directory of the command');
-    kill 'TERM', $pid if $pid;
-    ok($pid && wait_until(sub { !kill 0, $pid }) && !-e "$dir/relative.pid", '... and removed from there');
+    for my $row (['-p', free_port(), '--admin=unix:relative.admin'], ['-s', 'relative.socket']) {
+        my @files = ("relative.pid", @$row == 3 ? ('relative.admin', 'relative.ports') : 'relative.socket');
+        local $ENV{MEMCACHED_PORT_FILENAME} = 'relative.ports';
+        $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, (map { -e $_ ? File::Spec->rel2abs($_) : $_ } @daemon),
+                '-P', 'relative.pid', @$row]});
+        is($run->{status}, 0, "-d -P relative @$row") or diag($run->{err});
+        my ($pid) = read_file("$dir/relative.pid") =~ /^(\d+)\n\z/;
+        is_deeply([grep { !-e "$dir/$_" } @files], [], '... all files are in the directory of the command');
+        kill 'TERM', $pid if $pid;
+        ok($pid && wait_until(sub { !kill 0, $pid }), '... it ends');
+        is_deeply([grep { -e "$dir/$_" } grep { !/ports/ } @files], [], '... and removes them from there');
+    }
 });
 
 SKIP: {
