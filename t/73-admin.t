@@ -141,6 +141,9 @@ subtest listening => sub {
         is($run->{status}, 64, "--admin=$wrong: status");
         like($run->{err}, qr/admin/, "--admin=$wrong: message");
     }
+    $run = run_program('-s', "$dir/one;control", "--admin=unix:$dir/one", @AS_ROOT);
+    has($run, 'the path of -s, too', status => 64,
+        err => "memcached: -s and --admin are on one UNIX socket, $dir/one: give --admin a path of its own\n");
     $server = serve('--admin=0.0.0.0:0');
     is(() = $server->err =~ /^memcached: warning: --admin=.*anything that can reach it.*$/mg, 1,
         'elsewhere: one line of warning');

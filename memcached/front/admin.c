@@ -30,6 +30,22 @@ set_admin(void *conf, const char *text)
     return is_plain && element.port != HOSTS_PORT_NONE ? NULL : usage;
 }
 
+/* The later of the two to open it would take the other one's clients. */
+static const char *
+settle(struct settings *s, struct settling *to)
+{
+    size_t prefix = strlen(SETTINGS_ADMIN_UNIX);
+    (void)to;
+    bool is_same = s->admin != NULL && s->listen.socket_path != NULL &&
+                   strncmp(s->admin, SETTINGS_ADMIN_UNIX, prefix) == 0 &&
+                   strcmp(s->admin + prefix, s->listen.socket_path) == 0;
+    return is_same
+               ? front_say("-s and --admin are on one UNIX socket, %s: give --admin a "
+                           "path of its own",
+                           s->listen.socket_path)
+               : NULL;
+}
+
 /* clang-format off */
 static const struct opt options[] = {
     {.name = "admin", SET(set_admin), .arg = "ADDR:PORT|unix:PATH", .section = COMMANDS,
@@ -37,4 +53,5 @@ static const struct opt options[] = {
 };
 /* clang-format on */
 
-const struct front front_admin = {OPTIONS(options), .usage = FRONT_USAGE};
+const struct front front_admin = {OPTIONS(options), .usage = FRONT_USAGE,
+                                  .settle = settle};
