@@ -63,10 +63,12 @@ subtest pages => sub {
     is((answer($sock, "\r\n"))[2], "ok\n", 'a request in pieces');
     is((answer($connect->(), "$_\r\n\r\n"))[0], 'HTTP/1.1 400 Bad Request', 'no HTTP: ' . show($_))
         for 'nonsense', 'GET /health', 'GET health HTTP/1.1', 'GET  /health HTTP/1.1', 'GET /health HTTP/2.0',
-        "GET /health HTTP/1.1\r\nX: \0", 'GET http://x HTTP/1.1', '', "get a\r\n";
+        "GET /health HTTP/1.1\r\nX: \0", 'GET http:// HTTP/1.1', 'GET http:///health HTTP/1.1', 'GET http://?x HTTP/1.1', '', "get a\r\n";
     is((answer($connect->(), "GET /health HTTP/1.1\r\nX: " . 'x' x 9000 . "\r\n\r\n"))[0],
         'HTTP/1.1 431 Request Header Fields Too Large', 'headers that are too long');
     is((answer($connect->(), "GET http://any/health HTTP/1.1\r\n\r\n"))[2], "ok\n", 'a target with its host');
+    like((answer($connect->(), "GET $_ HTTP/1.1\r\n\r\n"))[2], qr/^<!DOCTYPE html>/i, "... and no path: $_")
+        for '/', 'http://any', 'HTTP://any:80?x=1', 'http://any/?x=/';
     is((answer($connect->(), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n" x 20))[2], "ok\n", 'one request a connection');
     is((answer($connect->(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" . 'x' x 100_000))[0],
         'HTTP/1.1 405 Method Not Allowed', 'a long body');

@@ -215,19 +215,25 @@ http_parameter(struct http_exchange *x, const char *name)
     return NULL;
 }
 
-/* "/path?query", or the same behind "http://host". False: it is neither. */
+/* "/path?query", or the same behind "http://host", where an empty path is "/". False: it is neither. */
 static bool
 parse_target(char *target, struct http_exchange *x)
 {
     static const char scheme[] = "http://";
-    if (strncasecmp(target, scheme, strlen(scheme)) == 0) {
-        target = strchr(target + strlen(scheme), '/');
+    bool has_host = strncasecmp(target, scheme, strlen(scheme)) == 0;
+    if (has_host) {
+        const char *host = target + strlen(scheme);
+        target += strlen(scheme) + strcspn(host, "/?");
+        if (target == host) {
+            return false;
+        }
     }
-    if (target == NULL || *target != '/') {
+    if (!has_host && *target != '/') {
         return false;
     }
     x->query = target;
-    x->path = unescape(strsep(&x->query, "?"));
+    char *path = strsep(&x->query, "?");
+    x->path = *path != '\0' ? unescape(path) : "/";
     return true;
 }
 
