@@ -10,6 +10,7 @@ use IO::Socket::UNIX;
 my $AWAY = '192.0.2.1';
 my $REFUSED = 'CLIENT_ERROR not from this connection: use a UNIX socket, loopback or a listener '
     . "with ;control (see --control)\r\n";
+my $NOT_MARKED = "CLIENT_ERROR not from this connection: use a listener with ;control (see --control)\r\n";
 my $NOT_UDP = "CLIENT_ERROR not over UDP: use TCP or a UNIX socket\r\n";
 
 if (!$ENV{MCTEST_CONTROL_NETNS}) {
@@ -54,7 +55,7 @@ for my $row (
         SKIP: {
             skip "$name: no IPv6 here", 3 if $host eq '::1' && !$has_ipv6;
             my $s = dial($server, $host, $ports[$i]);
-            my $reply = $want eq 'OK' ? "OK\r\n" : $REFUSED;
+            my $reply = $want eq 'OK' ? "OK\r\n" : ($control // '') eq 'marked' ? $NOT_MARKED : $REFUSED;
             exchange($s, "qos qps_limit 5000\r\n", $reply, "$name: $host to listener $i: qps_limit");
             exchange($s, "qos qps_limit off\r\n", $reply, "$name: $host to listener $i: off");
             is(mem_stats($s, 'qos')->{qps_limit}, 'off', "$name: $host to listener $i: anyone may look");
@@ -100,6 +101,7 @@ for my $row (
     ['', ['--class-rule=key:batch:=background'], [bulk => 0], [background => 1]],
     ['', ["--class-rule=peer:$AWAY=write"], [small => 0], [auto => 0], [write => 1], [bulk => 1]],
     [';control', [], [small => 1], [auto => 1], [background => 1], [write => 1]],
+    ['', ['--control=marked'], [bulk => 1], [write => 0]],
 ) {
     my ($mark, $rules, @steps) = @$row;
     my $port = free_port();
@@ -107,7 +109,7 @@ for my $row (
     my $s = dial($server, $AWAY, $port);
     for my $step (@steps) {
         my ($class, $is_allowed) = @$step;
-        exchange($s, "qos class $class\r\n", $is_allowed ? "OK\r\n" : $REFUSED,
+        exchange($s, "qos class $class\r\n", $is_allowed ? "OK\r\n" : "@$rules" =~ /marked/ ? $NOT_MARKED : $REFUSED,
             "listener '$mark' @$rules: qos class $class");
     }
 }
@@ -118,7 +120,7 @@ for my $row ([undef, '', 'OK'], ['marked', '', 'no'], ['marked', ';control', 'OK
     my ($control, $mark, $want) = @$row;
     my $path = scratch_dir() . '/a;socket';
     my $server = serve('native', '-s', "$path$mark", defined $control ? "--control=$control" : (), {path => $path});
-    exchange($server->connect, "qos qps_limit off\r\n", $want eq 'OK' ? "OK\r\n" : $REFUSED,
+    exchange($server->connect, "qos qps_limit off\r\n", $want eq 'OK' ? "OK\r\n" : $NOT_MARKED,
         "UNIX socket with '$mark', --control=" . ($control // '(default)'));
 }
 

@@ -192,7 +192,7 @@ run_class(struct stats *st, struct serve_qos *q)
     bool has_key_rules = st->shared->core.class_rules.key_count > 0;
     enum req_class next = is_auto ? CLASS_NONE : class;
     if (!q->may_control && !class_is_lower(now, next, has_key_rules)) {
-        return front_refuse_control(q);
+        return front_refuse_control(st, q);
     }
     q->declared = is_auto ? 0 : (uint8_t)(1 + class);
     return REPLY_OK;

@@ -217,12 +217,16 @@ front_refuse(struct serve_qos *q, const char *fmt, ...)
 }
 
 enum reply
-front_refuse_control(struct serve_qos *q)
+front_refuse_control(const struct stats *st, struct serve_qos *q)
 {
-    return front_refuse(q, q->is_datagram
-                               ? "not over UDP: use TCP or a UNIX socket"
-                               : "not from this connection: use a UNIX socket, loopback "
-                                 "or a listener with ;control (see --control)");
+    if (q->is_datagram) {
+        return front_refuse(q, "not over UDP: use TCP or a UNIX socket");
+    }
+    bool is_local_refused = st->settings->listen.control == LISTEN_CONTROL_MARKED;
+    return front_refuse(q,
+                        "not from this connection: use %sa listener with ;control (see "
+                        "--control)",
+                        is_local_refused ? "" : "a UNIX socket, loopback or ");
 }
 
 /* Of one sub-command; without a row the words that there are. */
@@ -298,7 +302,7 @@ front_qos(void *ctx, struct serve_qos *q)
         return refuse_usage(q, NULL);
     }
     if (row->is_control && !q->may_control) {
-        return front_refuse_control(q);
+        return front_refuse_control(ctx, q);
     }
     q->words++;
     q->count--;

@@ -144,7 +144,7 @@ qos_handler front_qos_help;
 __attribute__((format(printf, 2, 3))) enum reply front_refuse(struct serve_qos *q,
                                                               const char *fmt, ...);
 /* What is refused to a connection or datagram that may not control; says what would allow it. */
-enum reply front_refuse_control(struct serve_qos *q);
+enum reply front_refuse_control(const struct stats *st, struct serve_qos *q);
 /* A sentence with values in it; valid until the next one. Start-up thread. */
 __attribute__((format(printf, 1, 2))) const char *front_say(const char *fmt, ...);
 /* "option: error"; NULL: nothing is wrong. */
