@@ -200,7 +200,11 @@ has(try([tcp()], {LISTEN_FDS => 1, LISTEN_FDNAMES => 'web;control;urgent'}), 'a 
     my $server = serve('--steer=reuseport', {listen => 0, wrap => [handed($tcp)], env => {LISTEN_FDS => 1}});
     is($server->err, 'memcached: warning: inherited sockets are shared by the workers; --steer=reuseport steers '
             . "as cpu does\n", '--steer=reuseport with them is reported');
-    expect_open($server->connect, 'and it serves');
+    my $s = $server->connect;
+    put($s, "qos\r\n");
+    my @lines = map { read_line($s) } 1 .. 3;
+    like($lines[2], qr/; steer cpu, /, 'qos tells how it steers');
+    is((mem_stats($server->connect, 'qos'))->{steer_mode}, 'cpu', '... and so does stats qos');
 }
 
 has(try([tcp(), udp()], {LISTEN_FDS => 2}, '-Y', scratch_file('tokens', "user:secret\n")), 'UDP beside -Y', status => 71,

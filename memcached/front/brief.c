@@ -74,6 +74,7 @@ brief_settings(const struct stats *st, char lines[BRIEF_LINES][BRIEF_MAX])
     add_limits(&limits, st);
     add_targets(&targets, st);
     phrase_add(&rest, "classes %s; steer %s, sched %s, balance %s",
-               front_on(st->shared->core.classes.is_on), steer_mode_name(s->listen.steer),
-               prio_name(&s->sched), front_on(s->balances));
+               front_on(st->shared->core.classes.is_on),
+               steer_mode_name(st->listen->steer_mode), prio_name(&s->sched),
+               front_on(s->balances));
 }
