@@ -112,6 +112,11 @@ each_profile(sub ($profile) {
         is($run->{status}, 71, "-l $bad exits 71");
         isnt($run->{err}, '', "-l $bad says why");
     }
+    for my $none ('', ',', ';', ',;,') {
+        last if !is_ours(); # others start, and listen nowhere
+        has(run_program('-l', $none, '-p', '-1', '--check-config', "--compat=$profile"), "-l '$none'", status => 71,
+            err => qr/^memcached: no address to listen on/);
+    }
     {
         my $port = free_port();
         my $server = serve($profile, '-l', "127.0.0.1:$port,127.0.0.2", '-l', '127.0.0.1', '-p', $port, {listen => 0});

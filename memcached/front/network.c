@@ -51,7 +51,7 @@ add_addresses(void *conf, const char *text)
 {
     struct settings *s = conf;
     char *joined;
-    if (*text == '\0') {
+    if (text[strspn(text, ",;")] == '\0') {
         return "no address to listen on";
     }
     /* whether there is TLS may be said later */
