@@ -123,6 +123,12 @@ each_profile(sub ($profile) {
         is(mem_stats($server->connect, 'settings')->{inter}, "127.0.0.1:$port,127.0.0.2",
             '-l that has been said is dropped');
     }
+    for my $row ([1, '-l', 'PORT', '-l', '127.0.0.1'], [2, '-l', '127.0.0.1', '-l', 'PORT'], [2, '-l', 'PORT,127.0.0.1']) {
+        my ($count, @lists) = @$row;
+        my ($port, $other) = (free_port(), free_port());
+        my $server = serve($profile, (map { s/PORT/127.0.0.1:$port/r } @lists), '-p', $other, {listen => 0});
+        is(scalar(@{$server->{ports}}), $count, "@lists: sockets");
+    }
     {
         my $port = free_port();
         my $server = serve($profile, '-l', '127.0.0.1', '-p', $port, {listen => 0});
