@@ -260,21 +260,31 @@ for my $args ([], ['-d']) {
     is($run->{err}, "memcached: cannot write the pid file $dir/none/pid (-P): No such file or directory\n", '... and says so');
 }
 
-# the port file likewise; an empty name is none
+# the port file likewise; an empty name is none, and with -s there is no port to write
 {
-    my ($unix, $none) = ("$dir/ports.sock", "$dir/none/ports");
+    my ($unix, $none, $ports) = ("$dir/ports.sock", "$dir/none/ports", "$dir/ports.none");
     my $why = "failed to write the port file $none: No such file or directory\n";
-    my $life = sub ($profile, $name) {
-        my $server = serve($profile, '-s', $unix, {path => $unix, env => {MEMCACHED_PORT_FILENAME => $name}});
-        $server->stop('TERM', "$profile: the port file '$name': exit 0");
-        return $server->err;
-    };
-    is($life->($_, ''), '', "$_: an empty name of the port file is none") for qw(native 1.6 1.4);
-    is($life->($_, $none), "memcached: warning: $why", "$_: one that cannot be written is a warning") for qw(1.6 1.4);
-    local $ENV{MEMCACHED_PORT_FILENAME} = $none;
-    my $run = run_program('-s', $unix, @AS_ROOT);
-    is($run->{status}, 71, 'by default it ends the start: exit 71');
-    is($run->{err}, "memcached: $why", '... and says so');
+    for my $profile (qw(native 1.6 1.4)) {
+        for my $name ('', $none, $ports) {
+            my $server = serve($profile, '-s', $unix, {path => $unix, env => {MEMCACHED_PORT_FILENAME => $name}});
+            $server->stop('TERM', "$profile: -s and the port file '$name': exit 0");
+            is($server->err, '', '... in silence');
+        }
+        ok(!-e $ports, "$profile: -s: no port file");
+        my $port = free_port();
+        local $ENV{MEMCACHED_PORT_FILENAME} = $none;
+        my @args = ("--compat=$profile", '-l', '127.0.0.1', '-p', $port, @AS_ROOT);
+        if ($profile eq 'native') {
+            has(run_program(@args), 'by default one that cannot be written ends the start', status => 71,
+                err => "memcached: $why");
+            next;
+        }
+        my $pid = launch({}, server_binary(), @args);
+        soon { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") } "$profile: one that cannot be written";
+        kill 'TERM', $pid;
+        ends($pid, 0, '... exit 0');
+        is(read_file("$dir/launched.err"), "memcached: warning: $why", '... is a warning');
+    }
 }
 
 # and lines of -v begin with the time, unless they are the journal's

@@ -366,7 +366,9 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
     if (is_open && l->count == 0 && shared->udp.addresses == 0) {
         log_write(LOG_WARNING, "memcached: warning: listening nowhere (port 0)");
     }
-    if (!is_open || conf->port_file == NULL || write_port_file(l, err, err_len)) {
+    bool has_ports = conf->inherited != NULL || conf->socket_path == NULL;
+    if (!is_open || conf->port_file == NULL || !has_ports ||
+        write_port_file(l, err, err_len)) {
         return is_open;
     }
     if (shared->serve->rules->starts_its_own_way) {
