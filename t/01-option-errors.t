@@ -177,6 +177,7 @@ if (is_ours()) {
 if (is_ours()) {
     for my $case (
         [['-c', '100000000'], 'and at most 10000000'], [['-t', '9999'], 'and at most 1024, or auto'],
+        [['-b', '0'], 'and at most 1073741824'], [['-b', '2147483647'], 'and at most 1073741824'],
         [['-p', '70000'], 'it is 0 to 65535, or -1'], [['-I', '1g', '-m', '64'], 'or more, or a smaller -I'],
         [['-c', '10', '-t', '4'], ': 4 threads need more than 21'],
     ) {
