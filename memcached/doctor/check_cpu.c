@@ -58,9 +58,11 @@ look_cpuset(const struct host *h, struct doctor_finding *f)
 static void
 look_pinning(const struct host *h, struct doctor_finding *f)
 {
+    finding_value(f, "start with --pin; --pin-dry-run shows the plan");
     if (cpumask_count(&h->workers) > 0) {
         finding_set(f, DOCTOR_GOOD, "workers are pinned");
     } else if (h->conf.is_pinned) {
+        finding_value(f, "--pin-dry-run with the same options says why");
         finding_set(f, DOCTOR_WARN, "workers are not pinned, although --pin asks for it");
     } else if (h->conf.threads == 1 || cpumask_count(&h->allowed) == 1) {
         finding_set(f, DOCTOR_GOOD, "one worker, or one CPU");
@@ -294,7 +296,7 @@ static const struct doctor_check rows[] = {
             "865,000 requests a second within the target pinned, 519,000 not (Managing "
             "Interference, table 1); pinned, p95 stayed below 1 ms up to 90 % of the peak "
             "(Reconciling, 4.2). Beside programs that use the same CPUs, try both.",
-     .mend = "start with --pin; --pin-dry-run shows the plan"},
+     .mend = "{}"},
     {.name = "smt-siblings", .look = look_siblings, .path = HOST_CPUS,
      .wanted = "no other work on CPUs {}",
      .why = "A busy hardware thread on the same core cost 31 to 52 % of the requests "

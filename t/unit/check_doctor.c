@@ -633,6 +633,26 @@ TEST(text_fits_into_80_columns)
     expect_part(text, "echo 0 > /sys/class/net/enp65s0/gro_flush_timeout\n");
 }
 
+/* What has been done already is no remedy. */
+static const struct {
+    unsigned set;
+    const char *mend;
+} pinning_rows[] = {
+    {0, "  now       start with --pin; --pin-dry-run shows the plan\n"},
+    {NOT_PINNED, "  now       --pin-dry-run with the same options says why\n"},
+};
+
+TEST_ROWS(remedy_for_workers_that_are_not_pinned, pinning_rows,
+          row->set == 0 ? "not asked for" : "asked for")
+{
+    static struct doctor_report report;
+    struct doctor_conf conf = usual_conf();
+    set_conf(&conf, row->set);
+    examine(&conf, &(struct file){NULL, NULL}, &report);
+    FREED char *text = print_all(&report);
+    expect_part(text, row->mend);
+}
+
 /* What is to be typed stands on one line. */
 TEST(commands_are_not_broken)
 {
