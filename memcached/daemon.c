@@ -289,6 +289,11 @@ daemon_write_pid(const char *path, bool is_needed)
 {
     char temporary[PATH_MAX];
     size_t len = (size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    if (*path == '\0') {
+        fprintf(stderr, "memcached: %sthere is no name of a pid file (-P)\n",
+                is_needed ? "" : "warning: ");
+        return is_needed ? STATUS_OS_ERROR : 0;
+    }
     if (is_alive(read_pid(path))) {
         fprintf(stderr,
                 "memcached: warning: the pid file %s contained the (now overwritten) "

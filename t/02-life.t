@@ -243,6 +243,7 @@ each_profile(sub ($profile) {
             "memcached: warning: cannot write the pid file $path (-P): $why\n",
             "the file and the reason: $why");
     }
+    is(life_with_pid_file($profile, ''), "memcached: warning: there is no name of a pid file (-P)\n", 'no name');
     ok(-p "$odd/fifo" && -d "$odd/folder" && !-e "$odd/folder.tmp" && !-e "$odd/fifo.tmp",
         'what was there stays, and nothing else');
     # another server has it by now
@@ -258,6 +259,8 @@ for my $args ([], ['-d']) {
     my $run = run_program('-l', '127.0.0.1', '-p', free_port(), @AS_ROOT, '-P', "$dir/none/pid", @$args);
     is($run->{status}, 71, "@$args -P that cannot be written: exit 71");
     is($run->{err}, "memcached: cannot write the pid file $dir/none/pid (-P): No such file or directory\n", '... and says so');
+    has(run_program('-l', '127.0.0.1', '-p', free_port(), @AS_ROOT, '-P', '', @$args), "@$args -P without a name", status => 71,
+        err => "memcached: there is no name of a pid file (-P)\n");
 }
 
 # the port file likewise; an empty name is none, and with -s there is no port to write
