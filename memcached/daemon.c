@@ -85,17 +85,22 @@ daemon_allow_core(void)
     return 0;
 }
 
-int
-daemon_drop_root(const char *user)
+static bool
+is_root(void)
 {
-    if (getuid() != 0 && geteuid() != 0) {
-        return 0;
-    }
+    return getuid() == 0 || geteuid() == 0;
+}
+
+/* NULL, with a line on stderr and the exit status: there is none. */
+static const struct passwd *
+find_user(const char *user, int *status)
+{
     if (user == NULL || *user == '\0') {
         fprintf(stderr,
                 "memcached: can't run as root without the -u switch; give the user "
                 "to run as, such as -u nobody\n");
-        return STATUS_USAGE;
+        *status = STATUS_USAGE;
+        return NULL;
     }
     const struct passwd *pw = getpwnam(user);
     if (pw == NULL) {
@@ -103,7 +108,31 @@ daemon_drop_root(const char *user)
             stderr,
             "memcached: can't find the user %s to switch to (-u); see getent passwd\n",
             user);
-        return STATUS_NO_USER;
+        *status = STATUS_NO_USER;
+    }
+    return pw;
+}
+
+int
+daemon_check_user(const char *user)
+{
+    int status = 0;
+    if (is_root() && user != NULL) {
+        (void)find_user(user, &status);
+    }
+    return status;
+}
+
+int
+daemon_drop_root(const char *user)
+{
+    int status;
+    if (!is_root()) {
+        return 0;
+    }
+    const struct passwd *pw = find_user(user, &status);
+    if (pw == NULL) {
+        return status;
     }
     /* In a container root may lack the right to change groups; the ids matter more. */
     if (setgroups(0, NULL) != 0 && errno != EPERM) {

@@ -15,6 +15,8 @@ must_check int daemon_open_streams(void);
  * `least` at least. */
 must_check int daemon_raise_files(unsigned needed, unsigned least);
 must_check int daemon_allow_core(void);
+/* Whether root finds a user that is given. 0, or the exit status with a line on stderr. */
+must_check int daemon_check_user(const char *user);
 /* As root: become `user`, which must be given. Otherwise nothing. */
 must_check int daemon_drop_root(const char *user);
 

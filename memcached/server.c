@@ -715,7 +715,10 @@ server_check(struct settings *s)
     static struct server server;
     struct server *sv = &server;
     sv->settings = s;
-    int status = open_tls(sv);
+    int status = daemon_check_user(s->user);
+    if (status == 0) {
+        status = open_tls(sv);
+    }
     if (status == 0) {
         status = open_auth(sv);
     }
