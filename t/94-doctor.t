@@ -103,6 +103,21 @@ SKIP: {
     like($found->{'open-files'}{found}, qr/^\d+ files may be open; -c 1024/, '... its limits');
 }
 
+# What the kernel has made of its --sched.
+SKIP: {
+    my @without = ('setpriv', '--bounding-set=-sys_nice');
+    skip 'needs root, and setpriv', 1 if $> != 0 || run_program({command => [@without, 'true']})->{status} != 0;
+    chmod 0777, scratch_dir();
+    my $server = serve('-t', '2', '-u', 'nobody', '--sched=fifo', {wrap => \@without});
+    skip 'a limit permits it here', 1 if mem_stats($server->connect, 'pin')->{sched_errors} == 0;
+    ($found) = findings('=json,' . $server->pid);
+    has($found->{'sched-policy'}, '--sched that was refused', level => 'warn',
+        found => qr/^--sched=fifo:1, but workers have other:/, now => qr/CAP_SYS_NICE/);
+    isnt($found->{'sched-slice'}{found}, '--sched=fifo:1', '... is not called good');
+    $server->stop;
+    chmod 0700, scratch_dir();
+}
+
 # Its file of options is found where it was started.
 {
     my $dir = scratch_dir();

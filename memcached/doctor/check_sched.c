@@ -10,6 +10,9 @@
 #include "place/cgroup.h"
 
 #define SLICE_GOOD_NS UINT64_C(1000000)
+#define WORKER "(mc-worker "
+#define PATTERN_LEN 64
+#define HOW_LEN 32
 
 static const char *
 is_grouped(const struct host *h)
@@ -39,6 +42,129 @@ gives_warps(const struct host *h)
             strcmp(line, "bvt") == 0) ||
            host_line(h, line, "/proc/self/sched_warp_ns");
 }
+
+/* ---- what the kernel has applied ------------------------------------------------------ */
+
+/* Fields of /proc/PID/task/TID/stat, as proc(5) counts them; the name is the second. */
+enum {
+    STAT_STATE = 3,
+    STAT_NICE = 19,
+    STAT_PRIORITY = 40,
+    STAT_POLICY = 41,
+};
+
+/* How a worker is scheduled. False: the file is not a worker's, or it has ended. */
+static bool
+read_worker(const struct host *h, const char *path, long now[STAT_POLICY + 1])
+{
+    char line[HOST_LINE], *rest, *word;
+    if (!host_line(h, line, path) || strstr(line, WORKER) == NULL) {
+        return false;
+    }
+    int field = STAT_STATE;
+    for (word = strtok_r(strrchr(line, ')') + 1, " ", &rest);
+         word != NULL && field <= STAT_POLICY; word = strtok_r(NULL, " ", &rest)) {
+        now[field++] = strtol(word, NULL, 10);
+    }
+    return field > STAT_POLICY;
+}
+
+enum {
+    OTHER = 0,
+    FIFO = 1,
+    RR = 2,
+    BATCH = 3,
+    EXT = 7,
+};
+
+/* As --sched is described, where it has such a word. */
+static void
+describe(const long now[STAT_POLICY + 1], char how[HOW_LEN])
+{
+    static const char *const names[] = {
+        [OTHER] = "other", [FIFO] = "fifo",  [RR] = "rr",  [BATCH] = "batch",
+        [5] = "idle",      [6] = "deadline", [EXT] = "ext"};
+    long policy = now[STAT_POLICY];
+    bool is_known = policy >= 0 && policy < (long)(sizeof names / sizeof *names) &&
+                    names[policy] != NULL;
+    bool is_realtime = policy == FIFO || policy == RR;
+    snprintf(how, HOW_LEN, "%s:%ld", is_known ? names[policy] : "unknown",
+             now[is_realtime ? STAT_PRIORITY : STAT_NICE]);
+}
+
+/* Slices are not in the file. */
+static bool
+is_applied(const struct host *h, const long now[STAT_POLICY + 1], const char *how)
+{
+    const char *sched = h->conf.sched;
+    char warp[HOST_LINE];
+    if (part_after(sched, "slice") != NULL) {
+        return now[STAT_POLICY] == OTHER;
+    }
+    if (part_after(sched, "batch") != NULL) {
+        return now[STAT_POLICY] == BATCH;
+    }
+    if (part_after(sched, "bvt") != NULL) {
+        return now[STAT_POLICY] == EXT || host_line(h, warp, "/proc/self/sched_warp_ns");
+    }
+    return strcmp(how, sched) == 0;
+}
+
+enum applied {
+    APPLIED_NONE_ASKED, /* or it does not run yet */
+    APPLIED_UNKNOWN,
+    APPLIED,
+    APPLIED_OTHERWISE, /* in how */
+};
+
+/* Does the kernel schedule the workers as --sched asks? */
+static enum applied
+read_applied(const struct host *h, char how[HOW_LEN])
+{
+    char pattern[PATTERN_LEN];
+    enum applied applied = APPLIED_UNKNOWN;
+    glob_t stats;
+    if (h->conf.process == 0 || h->conf.sched == NULL) {
+        return APPLIED_NONE_ASKED;
+    }
+    snprintf(pattern, sizeof pattern, "/proc/%s/task/[0-9]*/stat", h->process);
+    unsigned count = host_glob(h, pattern, &stats);
+    for (unsigned i = 0; i < count && applied != APPLIED_OTHERWISE; i++) {
+        long now[STAT_POLICY + 1] = {0};
+        if (read_worker(h, host_found(h, &stats, i), now)) {
+            describe(now, how);
+            applied = is_applied(h, now, how) ? APPLIED : APPLIED_OTHERWISE;
+        }
+    }
+    globfree(&stats);
+    return applied;
+}
+
+static void
+look_policy(const struct host *h, struct doctor_finding *f)
+{
+    char how[HOW_LEN];
+    switch (read_applied(h, how)) {
+    case APPLIED_NONE_ASKED:
+        finding_set(f, DOCTOR_GOOD,
+                    h->conf.sched != NULL ? "the server does not run yet" : "no --sched");
+        break;
+    case APPLIED_UNKNOWN:
+        errno = ENODATA;
+        finding_unread(f, "the workers' policy in /proc", NULL);
+        break;
+    case APPLIED:
+        finding_set(f, DOCTOR_GOOD, "workers have what --sched=%.64s asks for",
+                    h->conf.sched);
+        break;
+    case APPLIED_OTHERWISE:
+        finding_set(f, DOCTOR_WARN, "--sched=%.64s, but workers have %s", h->conf.sched,
+                    how);
+        break;
+    }
+}
+
+/* ---- what was asked for --------------------------------------------------------------- */
 
 /* What each kernel needs is in doc/tuning.md. */
 static void
@@ -70,13 +196,15 @@ static void
 look_slice(const struct host *h, struct doctor_finding *f)
 {
     uint64_t ns;
-    char how[96] = "no --sched";
-    if (h->conf.sched != NULL && raises(h->conf.sched)) {
+    char how[96] = "no --sched", now[HOW_LEN];
+    bool is_refused = read_applied(h, now) == APPLIED_OTHERWISE;
+    if (h->conf.sched != NULL && raises(h->conf.sched) && !is_refused) {
         judge_sched(h, f, h->conf.sched);
         return;
     }
     if (h->conf.sched != NULL) {
-        snprintf(how, sizeof how, "--sched=%.64s", h->conf.sched);
+        snprintf(how, sizeof how, "--sched=%.64s%s", h->conf.sched,
+                 is_refused ? " (not applied)" : "");
     }
     if (is_before(h, 6, 6)) {
         finding_set(f, DOCTOR_NOTE,
@@ -153,6 +281,15 @@ static const struct doctor_check rows[] = {
      .mend = "start with --sched=slice:100us (Linux 6.12 or later), with\n"
              "other:-20 (before Linux 6.6), or with fifo",
      .stay = "LimitRTPRIO=10 in the unit gives the right to it"},
+    {.name = "sched-policy", .look = look_policy, .path = "/proc/self/stat",
+     .wanted = "workers that are scheduled as --sched says",
+     .why = "The kernel refused it, or another program has changed it since: the workers wait "
+            "for a CPU as without the option. Negative nice values and real-time priority need "
+            "a right at the start.",
+     .mend = "start as root, with CAP_SYS_NICE, or after ulimit -r 99 (fifo, rr)\n"
+             "or ulimit -e 40 (other); the log of the start says why",
+     .stay = "LimitRTPRIO=99 or LimitNICE=-20 in the unit; of a container\n"
+             "--cap-add=SYS_NICE"},
     {.name = "sched-features", .look = look_features,
      .path = "/sys/kernel/debug/sched/features",
      .wanted = "WAKEUP_PREEMPTION, PREEMPT_SHORT and HRTICK",

@@ -47,6 +47,15 @@
     }
 #define SWAP(total, left) MEMINFO("SwapTotal: " total " kB\nSwapFree: " left " kB\n")
 #define SYSCTL "/proc/sys/"
+/* A thread's line: between state and nice value, and between that and the priority. */
+#define STAT_FIELDS " 1 1 1 0 -1 4194368 1 0 0 0 1 1 0 0 20 "
+#define STAT_MORE " 6 0 100 5000 60 18446744073709551615 1 1 1 0 0 0 0 0 0 0 0 0 -1 1 "
+#define WORKER_STAT(nice, priority, policy)                                              \
+    {                                                                                    \
+        "/proc/77/task/78/stat",                                                         \
+            "78 (mc-worker 0) S" STAT_FIELDS nice STAT_MORE priority " " policy          \
+            " 0 0 0\n"                                                                   \
+    }
 #define TEN(n) #n "0," #n "2," #n "4," #n "6," #n "8"
 #define EVEN_CPUS                                                                                               \
     TEN()                                                                                                       \
@@ -272,6 +281,31 @@ static const struct {
      {{"/proc/self/sched_warp_ns", "0\n"}}},
     {"sched-slice", DOCTOR_NOTE, "--sched=batch, and slices of 2800 us", BATCH,
      {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}}},
+    {"sched-slice", DOCTOR_NOTE, "--sched=fifo:1 (not applied), and slices of 2800 us", RUNNING | FIFO,
+     {{"/sys/kernel/debug/sched/base_slice_ns", "2800000\n"}, WORKER_STAT("0", "0", "0")}},
+    {"sched-policy", DOCTOR_GOOD, "no --sched", RUNNING, {WORKER_STAT("5", "0", "0")}},
+    {"sched-policy", DOCTOR_GOOD, "does not run yet", FIFO, NOTHING},
+    {"sched-policy", DOCTOR_UNKNOWN, "could not be read", RUNNING | FIFO,
+     {{"/proc/77/task/77/stat", "77 (memcached) S" STAT_FIELDS "0" STAT_MORE "0 0 0\n"}}},
+    {"sched-policy", DOCTOR_GOOD, "what --sched=fifo:1 asks for", RUNNING | FIFO,
+     {{"/proc/77/task/77/stat", "77 (memcached) S" STAT_FIELDS "0" STAT_MORE "0 0 0\n"},
+      WORKER_STAT("0", "1", "1")}},
+    {"sched-policy", DOCTOR_WARN, "--sched=fifo:1, but workers have other:0", RUNNING | FIFO,
+     {WORKER_STAT("0", "0", "0")}},
+    {"sched-policy", DOCTOR_WARN, "--sched=fifo:1, but workers have fifo:2", RUNNING | FIFO,
+     {WORKER_STAT("0", "2", "1")}},
+    {"sched-policy", DOCTOR_WARN, "--sched=fifo:1, but workers have idle:0", RUNNING | FIFO,
+     {WORKER_STAT("0", "0", "5")}},
+    {"sched-policy", DOCTOR_GOOD, "what --sched=other:-20", RUNNING | NICE, {WORKER_STAT("-20", "0", "0")}},
+    {"sched-policy", DOCTOR_WARN, "--sched=other:-20, but workers have other:3", RUNNING | NICE,
+     {WORKER_STAT("3", "0", "0")}},
+    {"sched-policy", DOCTOR_GOOD, "what --sched=slice:100us", RUNNING | SLICE, {WORKER_STAT("3", "0", "0")}},
+    {"sched-policy", DOCTOR_GOOD, "what --sched=batch", RUNNING | BATCH, {WORKER_STAT("3", "0", "3")}},
+    {"sched-policy", DOCTOR_GOOD, "what --sched=bvt", RUNNING | BVT, {WORKER_STAT("0", "0", "7")}},
+    {"sched-policy", DOCTOR_WARN, "--sched=bvt, but workers have other:0", RUNNING | BVT,
+     {WORKER_STAT("0", "0", "0")}},
+    {"sched-policy", DOCTOR_GOOD, "what --sched=bvt", RUNNING | BVT,
+     {{"/proc/self/sched_warp_ns", "0\n"}, WORKER_STAT("0", "0", "0")}},
     {"sched-features", DOCTOR_UNKNOWN, "mount -t debugfs debugfs /sys", 0, NOTHING},
     {"sched-features", DOCTOR_WARN, "PREEMPT_SHORT is off", 0,
      {{"/sys/kernel/debug/sched/features",
