@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """A get each millisecond while the server does something to all of its items."""
+import concurrent.futures
+import os
 import socket
 import time
 from dataclasses import dataclass
@@ -162,6 +164,16 @@ def fill_up(run, server, items):
     run.bench.load(server, PATIENCE, *LOAD, "-u", 1, *MANY, "-r", items, "--popularity=seq", "--until", f"n:{items}")
 
 
+def unobtrusive(act, *arguments):
+    """What it returns, at SCHED_IDLE: the client that has the server do it, and what that starts, share
+    the server's CPUs, and a get would wait for the rest of their slices, too."""
+    def be_idle():
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # of this thread
+
+    with concurrent.futures.ThreadPoolExecutor(1, initializer=be_idle) as thread:
+        return thread.submit(act, *arguments).result()
+
+
 def measure(run, event, name):
     """One run with a server of its own."""
     with run.server(name, event.options, debian=name == THEIRS, threads=4,
@@ -170,7 +182,7 @@ def measure(run, event, name):
             fill_up(run, server, event.items(run))
         begin = time.monotonic()
         probe = run.start_interactive(server, "-i", "fixed", "-c", CONNECTIONS, rate=PROBES)
-        done = event.act(run, server, begin + run.seconds - MARGIN)
+        done = unobtrusive(event.act, run, server, begin + run.seconds - MARGIN)
         outlasts = time.monotonic() > begin + run.seconds + MARGIN
         one = run.finish_interactive(probe, is_shared=True)
     one.values["done"] = done
@@ -207,7 +219,8 @@ CASES = {
     "stalls": Case(
         case, HEAD, "Stalls",
         f"{PROBES} gets a second, evenly, on {CONNECTIONS} connections, from their intended start; "
-        f"{ITEMS:,} items with values of {VALUE} bytes, 4 worker threads on 2 CPUs, a server for each run. "
+        f"{ITEMS:,} items with values of {VALUE} bytes, 4 worker threads on 2 CPUs, a server for each run. What "
+        "asks for the rest has SCHED_IDLE, so that no worker waits for it. "
         f"Fill: {FILL_RATE:,} sets a second, from 2^16 buckets on. Refill: {REFILL_RATE:,} a second. Shift: -m "
         f"{SMALL_MEMORY} full of them, then values of {OTHER_VALUE} bytes, {SHIFT_RATE:,} a second, and `slabs "
         f"reassign` to their class, up to {1 / PAUSE:g} a second. "
