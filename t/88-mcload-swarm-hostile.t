@@ -199,7 +199,7 @@ my $no_sense = qr/sent a (?:report|result) that makes no sense/;
 my $stamps = qr/sent (?:stamps that (?:make no sense|are too old)|inconsistent stamps)/;
 my @of_agents = (
     ['magic', qr/does not speak/, $HELLO, 1, 'mcload swarn'],
-    ['version', qr/speaks another version/, $HELLO, 2, n(3)],
+    ['version', qr/speaks another version/, $HELLO, 2, n(SWARM_VERSION + 1)],
     ['features, cut', qr/does not speak/, $HELLO, 3, 'x'],
     ['nonce, cut', qr/does not speak/, $HELLO, 4, 'x' x 31],
     ['layout', qr/is another version of mcload/, $HELLO, 5, n(5)],

@@ -163,7 +163,7 @@ sub greet($agent) {
     my ($shape, $hello);
     for (1, 2) {
         my $s = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 60) or die "connect: $!";
-        my $mine = frame(1, 0, 0, field(1, 'mcload swarm'), number(2, 2), number(3, 0),
+        my $mine = frame(1, 0, 0, field(1, 'mcload swarm'), number(2, SWARM_VERSION), number(3, 0),
             field(5, $shape // "\0" x 8), number(6, 1), field(4, 'n' x 32));
         syswrite $s, $mine;
         $hello = read_frame($s);

@@ -4,7 +4,7 @@ package MCSwarm;
 use MCTest;
 use Exporter 'import';
 
-our @EXPORT = qw(start_agent end_agent agent_pid achieved_by_agents key_file field number frame fields_of);
+our @EXPORT = qw(start_agent end_agent agent_pid achieved_by_agents key_file field number frame fields_of SWARM_VERSION);
 
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $main_pid = $$;
@@ -54,6 +54,9 @@ sub key_file($name, $text, $mode = undef) {
 }
 
 # ---- what is on the wire (doc/swarm.md) --------------------------------------------------
+
+# As in loadgen/swarm/message.h.
+use constant SWARM_VERSION => 3;
 
 sub field($tag, $value) { return pack('nN', $tag, length $value) . $value; }
 sub number($tag, $n) { return field($tag, pack('Q>', $n)); }
