@@ -314,14 +314,23 @@ write_pid(const char *path, const char *temporary)
 }
 
 int
+daemon_check_pid(const char *path, bool is_needed)
+{
+    if (*path != '\0') {
+        return 0;
+    }
+    fprintf(stderr, "memcached: %sthere is no name of a pid file (-P)\n",
+            is_needed ? "" : "warning: ");
+    return is_needed ? STATUS_OS_ERROR : 0;
+}
+
+int
 daemon_write_pid(const char *path, bool is_needed)
 {
     char temporary[PATH_MAX];
     size_t len = (size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path);
     if (*path == '\0') {
-        fprintf(stderr, "memcached: %sthere is no name of a pid file (-P)\n",
-                is_needed ? "" : "warning: ");
-        return is_needed ? STATUS_OS_ERROR : 0;
+        return daemon_check_pid(path, is_needed);
     }
     if (is_alive(read_pid(path))) {
         fprintf(stderr,

@@ -39,7 +39,8 @@ void daemon_lock_memory(uint64_t bytes);
 /* No core file, and no other process of the user looks inside: there are secrets. After
  * daemon_drop_root. A failure only warns. */
 void daemon_hide_memory(void);
-/* `is_needed`: a failure ends the start; else it warns. */
+/* `is_needed`: a failure ends the start; else it warns. The first one looks at the name alone. */
+must_check int daemon_check_pid(const char *path, bool is_needed);
 must_check int daemon_write_pid(const char *path, bool is_needed);
 /* Not when it has another process's id by now. */
 void daemon_remove_pid(const char *path);

@@ -196,17 +196,18 @@ name_files(struct server *sv)
 {
     struct settings *s = sv->settings;
     size_t prefix = strlen(SETTINGS_ADMIN_UNIX);
+    bool leaves = s->is_daemon && !s->wants_core; /* else a core would be dumped in / */
     bool is_file =
         s->admin != NULL && strncmp(s->admin, SETTINGS_ADMIN_UNIX, prefix) == 0;
     int status = make_absolute(&s->pid_file, 0, "pid file", &sv->names[0]);
-    if (status == 0 && s->is_daemon) {
+    if (status == 0 && leaves) {
         status =
             make_absolute(&s->listen.socket_path, 0, "UNIX socket (-s)", &sv->names[1]);
     }
-    if (status == 0 && s->is_daemon) {
+    if (status == 0 && leaves) {
         status = make_absolute(&s->listen.port_file, 0, "port file", &sv->names[2]);
     }
-    return status == 0 && s->is_daemon && is_file
+    return status == 0 && leaves && is_file
                ? make_absolute(&s->admin, prefix, "UNIX socket of --admin", &sv->names[3])
                : status;
 }
@@ -716,6 +717,9 @@ server_check(struct settings *s)
     struct server *sv = &server;
     sv->settings = s;
     int status = daemon_check_user(s->user);
+    if (status == 0 && s->pid_file != NULL) {
+        status = daemon_check_pid(s->pid_file, rules_of(s->profile)->starts_its_own_way);
+    }
     if (status == 0) {
         status = open_tls(sv);
     }

@@ -380,6 +380,15 @@ each_profile(sub ($profile) {
         ok($pid && wait_until(sub { !kill 0, $pid }), '... it ends');
         is_deeply([grep { -e "$dir/$_" } grep { !/ports/ } @files], [], '... and removes them from there');
     }
+    # with -r the server stays there: the path of a socket may not be longer than 107 bytes
+    my $deep = "$dir/" . 'a' x 100;
+    mkdir $deep;
+    $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $deep, (map { -e $_ ? File::Spec->rel2abs($_) : $_ } @daemon),
+            '-r', '-P', 'deep.pid', '-s', 'deep.socket']});
+    is($run->{status}, 0, '-d -r: a relative path stays one') or diag($run->{err});
+    my ($pid) = read_file("$deep/deep.pid") =~ /^(\d+)\n\z/;
+    kill 'TERM', $pid if $pid;
+    ok($pid && wait_until(sub { !kill 0, $pid }), '... it ends');
 });
 
 SKIP: {

@@ -158,6 +158,18 @@ sub try($sockets, $env, @args) {
     }
     $server->stop;
     ok(-S "$dir/given", 'the file of an inherited UNIX socket stays');
+    my @alone = (handed($unix), server_binary(), @AS_ROOT);
+    my $alone = fork // die "fork: $!";
+    if (!$alone) {
+        @ENV{qw(LISTEN_FDS MEMCACHED_PORT_FILENAME)} = (1, "$dir/no-ports");
+        exec { $alone[0] } @alone or POSIX::_exit(127);
+    }
+    my $given = IO::Socket::UNIX->new(Peer => "$dir/given") or die "connect: $!";
+    print {$given} "version\r\n";
+    is(readline $given, VERSION_REPLY(), 'an inherited UNIX socket alone');
+    kill 'TERM', $alone;
+    waitpid $alone, 0;
+    ok(!-e "$dir/no-ports", '... and has no port to write');
     my $late = IO::Socket::IP->new(PeerHost => '127.0.0.1', PeerPort => $tcp->sockport);
     my $next = serve({listen => 0, wrap => [handed($tcp, $unix)], env => {LISTEN_FDS => 2}});
     print {$late} "version\r\n";

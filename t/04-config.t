@@ -305,6 +305,7 @@ for my $profile (profiles()) {
     my $user = check("user = no-such-user-here\n");
     has($user, 'a user that root does not find', $> == 0 ? (status => 67, out => '', err_lines => 1, err => qr/no-such-user-here/)
         : (status => 0, out => "configuration is good\n"));
+    has(check(qq(pidfile = ""\n)), 'a pid file without a name', status => 71, out => '', err => "memcached: there is no name of a pid file (-P)\n");
     has(check("user = root\n"), 'one that there is', status => 0, out => "configuration is good\n");
     has(run_program('--check-config', '-m', '100'), 'without a file', status => 0, out => "configuration is good\n", err => '');
 }

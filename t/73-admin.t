@@ -146,6 +146,9 @@ subtest listening => sub {
     $run = run_program('-s', "$dir/one;control", "--admin=unix:$dir/one", @AS_ROOT);
     has($run, 'the path of -s, too', status => 64,
         err => "memcached: -s and --admin are on one UNIX socket, $dir/one: give --admin a path of its own\n");
+    $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, File::Spec->rel2abs(server_binary()), '-s', 'one',
+        "--admin=unix:$dir/one", @AS_ROOT]});
+    is($run->{status}, 64, '... in other words');
     $server = serve('--admin=0.0.0.0:0');
     is(() = $server->err =~ /^memcached: warning: --admin=.*anything that can reach it.*$/mg, 1,
         'elsewhere: one line of warning');

@@ -5,6 +5,8 @@
  */
 #include "front/front.h"
 
+#include "base/file.h"
+
 static const char usage[] =
     "--admin must be ADDR:PORT, such as 127.0.0.1:9151, or unix:PATH";
 
@@ -30,6 +32,16 @@ set_admin(void *conf, const char *text)
     return is_plain && element.port != HOSTS_PORT_NONE ? NULL : usage;
 }
 
+static bool
+is_same_file(const char *a, const char *b)
+{
+    char *one = file_absolute(a), *other = file_absolute(b);
+    bool is_same = one != NULL && other != NULL && strcmp(one, other) == 0;
+    free(one);
+    free(other);
+    return is_same;
+}
+
 /* The later of the two to open it would take the other one's clients. */
 static const char *
 settle(struct settings *s, struct settling *to)
@@ -38,7 +50,7 @@ settle(struct settings *s, struct settling *to)
     (void)to;
     bool is_same = s->admin != NULL && s->listen.socket_path != NULL &&
                    strncmp(s->admin, SETTINGS_ADMIN_UNIX, prefix) == 0 &&
-                   strcmp(s->admin + prefix, s->listen.socket_path) == 0;
+                   is_same_file(s->admin + prefix, s->listen.socket_path);
     return is_same
                ? front_say("-s and --admin are on one UNIX socket, %s: give --admin a "
                            "path of its own",

@@ -282,6 +282,17 @@ write_port(FILE *file, const char *protocol, int fd)
                    ntohs((uint16_t)port)) > 0;
 }
 
+/* Not of UNIX sockets alone. */
+static bool
+has_ports(const struct listen_conf *conf)
+{
+    bool has_any = conf->inherited == NULL && conf->socket_path == NULL;
+    for (unsigned i = 0; conf->inherited != NULL && i < conf->inherited->count; i++) {
+        has_any = has_any || conf->inherited->list[i].kind != INHERITED_UNIX;
+    }
+    return has_any;
+}
+
 /* "TCP INET: 11211" a line, written under another name first so that a reader sees all. */
 static bool
 write_port_file(const struct listen *l, char *err, size_t err_len)
@@ -366,8 +377,7 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
     if (is_open && l->count == 0 && shared->udp.addresses == 0) {
         log_write(LOG_WARNING, "memcached: warning: listening nowhere (port 0)");
     }
-    bool has_ports = conf->inherited != NULL || conf->socket_path == NULL;
-    if (!is_open || conf->port_file == NULL || !has_ports ||
+    if (!is_open || conf->port_file == NULL || !has_ports(conf) ||
         write_port_file(l, err, err_len)) {
         return is_open;
     }
