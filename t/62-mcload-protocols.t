@@ -154,7 +154,7 @@ SKIP: {
         '--dir', $dir) or skip 'no redis-server', 1;
     speaks("127.0.0.1:$port", 'redis');
     # It makes a counter of what is not there.
-    my $run = mcload('-s', "127.0.0.1:$port", '--protocol=redis', '-r', 100, '-t', 0.5, '--verify=1', '--ops=get:1,incr:1,delete:1');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=redis', '-r', 100, '-t', 0.5, '--verify=1', '--ops=get:1,incr:1,delete:1');
     is($run->{json}{'errors.wrong_value'}, 0, 'counters that redis-server makes are right') or diag($run->{out});
     $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=ascii', '--noload', @BRIEFLY);
     is($run->{status}, 3, 'redis-server does not speak ascii');

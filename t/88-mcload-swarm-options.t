@@ -57,7 +57,7 @@ $run = works('sessions', @one, '--mode=partly', '--session=fixed:4', '--think=0.
 like($run->{json}{'classes'} // $run->{out}, qr/partly/, 'sessions: the mode is told') or diag($run->{out});
 # What needs a rate has one by a scan and a search, too.
 for (['--late=drop'], ['-S'], ['--max-outstanding=10'], ['--session=4'], ['--mode=open'], ['--schedule=square:50%:150%:0.1:0.1']) {
-    ran_ok(mcload_awake(@one, '--scan=200:200:1', @$_), "a scan with @$_");
+    ran_ok(mcload(@one, '--scan=200:200:1', @$_), "a scan with @$_");
 }
 $run = works('--think', @one, '-c', 4, '--think=0.02');
 cmp_ok($run->{json}{'totals.achieved'}, '<=', 4 * ($seconds / 0.02 + 2), '--think: users think');
