@@ -101,6 +101,7 @@ TEST(test_expiry)
         ck_assert_msg(least == rows[i].least, "%s: %d", rows[i].law, least);
         ck_assert_msg(fabs(endless - rows[i].endless) < 0.02, "%s: %g", rows[i].law,
                       endless);
+        dist_fini(&conf.expiry);
     }
 }
 
