@@ -196,7 +196,7 @@ name_files(struct server *sv)
 {
     struct settings *s = sv->settings;
     size_t prefix = strlen(SETTINGS_ADMIN_UNIX);
-    bool leaves = s->is_daemon && !s->wants_core; /* else a core would be dumped in / */
+    bool leaves = s->is_daemon && !s->wants_core; /* with -r it stays */
     bool is_file =
         s->admin != NULL && strncmp(s->admin, SETTINGS_ADMIN_UNIX, prefix) == 0;
     int status = make_absolute(&s->pid_file, 0, "pid file", &sv->names[0]);

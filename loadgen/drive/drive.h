@@ -56,7 +56,7 @@ struct drive_conf {
     unsigned part, parts;
     /* Of all threads: each has numbers of its own for keys that no other request has. */
     unsigned number, numbers;
-    uint64_t above;                /* ... from there on, where no class has records */
+    uint64_t above;                /* inserts: above the records of every class */
     enum counters_from from;       /* of which latencies samples are */
     bool by_size;                  /* gets are told by the bytes of their values, too */
     const atomic_bool *stop;       /* ends the window early */
