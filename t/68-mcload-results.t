@@ -233,7 +233,7 @@ SKIP: {
 
     # What is of one run is not told of all.
     has($m, 'what was asked for adds up', 'load.qps' => ['==', 1500], 'load.connections' => 2);
-    ok(!exists $m->{"$_"}, "of one run only: $_") for qw(load.time phases arrivals.scv argv seed);
+    ok(!exists $m->{"$_"}, "of one run only: $_") for qw(load.time began_s phases arrivals.scv argv seed);
 
     # A share is no count.
     mcload('merge', '-o', "$dir/shares.json", "$dir/a.json", "$dir/a.json");

@@ -199,13 +199,18 @@ refuses('two percentiles have the same name', "--percentiles=$_") for '9.99,99.9
 
 {
     my $file = scratch_dir() . '/keys.json';
+    my @around = time;
     mcload('-s', $at, '-r', '50', '-t', '0.3', '-w', '0.1', '--json', $file);
+    push @around, time;
     my $text = read_file($file);
     for my $key (qw(schema tool version argv seed target phases classes totals latency lag
         adherence intervals servers agents server_stats checks valid)) {
         like($text, qr/^ "$key": /m, "the JSON has $key");
     }
     like($text, qr/^ "phases": \[\{\s+"name": "load",.*"warmup",.*"measure"/ms, 'its phases');
+    my ($began) = $text =~ /^ "began_s": ([\d.]+),/m;
+    cmp_ok($began, '>=', $around[0], 'the time of day when it began');
+    cmp_ok($began, '<=', $around[1] + 1, '... is before it has ended');
 }
 
 # ---- signals -----------------------------------------------------------------------------

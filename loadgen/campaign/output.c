@@ -359,11 +359,7 @@ write_hlog(struct output *out, const struct result *r)
     if (!out->has_first) {
         out->has_first = true;
         out->first_start = r->series->start;
-        double since = (double)(clock_now() - r->series->start) / 1e9;
-        struct timespec now;
-        must(clock_gettime(CLOCK_REALTIME, &now) == 0);
-        report_hlog_head((double)now.tv_sec + (double)now.tv_nsec / 1e9 - since,
-                         out->to[OUTPUT_HLOG]);
+        report_hlog_head(clock_wall_of(r->series->start), out->to[OUTPUT_HLOG]);
     }
     double offset_s = (double)(r->series->start - out->first_start) / 1e9;
     uint64_t censored = result_censored(&r->total);

@@ -137,7 +137,8 @@ struct result {
     bool has_steal;     /* of the CPUs of this process; in a swarm, */
     double steal;       /* the largest share */
     double peak_qps;    /* closed loop, of a run before; 0: not measured */
-    struct result_warmup warmup;       /* of the whole run */
+    struct result_warmup warmup; /* of the whole run */
+    double began_s;              /* the time of day, since 1970, when phases are at 0 */
     struct result_span phases[PHASES]; /* likewise; of this process */
     const struct search *search;       /* whose answer this run was made at; NULL: none */
     const struct check_limits *limits; /* NULL: those that none was asked for */

@@ -339,6 +339,7 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
 static void
 write_phases(struct json *j, const struct result *r)
 {
+    json_put(j, JSON_EXACT("began_s", r->began_s));
     json_open(j, "phases", '[');
     for (unsigned i = 0; i < PHASES; i++) {
         const struct result_span *p = &r->phases[i];

@@ -126,6 +126,7 @@ collect_phases(const struct run *r, nsec_t end, struct result *result)
         .end = end,
         .drained = r->drained_at,
     };
+    result->began_s = clock_wall_of(times.opened);
     result_phases(&times, result->phases);
 }
 

@@ -507,8 +507,8 @@ tree_merge(const char *const *paths, unsigned count, bool in_turn, const char *o
     json_object_set_new(top, "merged", names);
     if (count > 1) {
         static const char *const of_one[] = {
-            "argv",  "seed",   "warmup",     "server_stats", "evictions", "phases",
-            "until", "search", "agent_loss", "peak_qps",     "slo",
+            "argv",    "seed",  "warmup", "server_stats", "evictions", "phases",
+            "began_s", "until", "search", "agent_loss",   "peak_qps",  "slo",
         };
         forget(top);
         delete_all(top, of_one, sizeof of_one / sizeof of_one[0]);

@@ -81,6 +81,12 @@ clock_wall_offset(void)
     return (int64_t)ts.tv_sec * (int64_t)NSEC_PER_SEC + ts.tv_nsec - (int64_t)clock_now();
 }
 
+double
+clock_wall_of(nsec_t when)
+{
+    return (double)((int64_t)when + clock_wall_offset()) / (double)NSEC_PER_SEC;
+}
+
 void
 clock_init(void)
 {

@@ -50,6 +50,8 @@ int64_t clock_wall(void);
 
 /* Nanoseconds that make a time of day, counted from 1970, of clock_now. Without the shift. */
 int64_t clock_wall_offset(void);
+/* That time of day in seconds, to a microsecond. */
+double clock_wall_of(nsec_t when);
 
 /* Fixes the start of the relative clock; call once, before the first clock_rel. */
 void clock_init(void);

@@ -287,6 +287,7 @@ put_lone(FILE *out)
     result.steal = 0.05;
     result.peak_qps = 12345.6;
     result.warmup = (struct result_warmup){true, true, 1.5, 0.25};
+    result.began_s = 1764000000.25;
     result.phases[PHASE_LOAD] = (struct result_span){0, 0.5};
     result.phases[PHASE_MEASURE] = (struct result_span){0.5, 3};
     result.evictions = (struct server_evictions){true, true, 17, 3};

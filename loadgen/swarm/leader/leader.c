@@ -385,6 +385,7 @@ tell_phases(const struct leader *l, struct result *result)
         .end = end < l->drained_at ? end : l->drained_at,
         .drained = l->drained_at,
     };
+    result->began_s = clock_wall_of(times.opened);
     result_phases(&times, result->phases);
 }
 
