@@ -7,7 +7,6 @@ import argparse
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 
@@ -170,11 +169,5 @@ def main():
             f.write("\n")
 
 
-def end(number, _):
-    """As an exception, so that what was started is ended."""
-    sys.exit(128 + number)
-
-
-for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-    signal.signal(number, end)
+side.end_on_signals()
 main()

@@ -10,6 +10,7 @@ import os
 import pwd
 import random
 import shutil
+import signal
 import socket
 import statistics
 import struct
@@ -235,6 +236,17 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+
+def end_on_signals(words=None):
+    """As an exception, so that what was started is ended."""
+    def end(number, _):
+        if words:
+            print(words, file=sys.stderr)
+        sys.exit(128 + number)
+
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, end)
 
 
 class Bench:

@@ -3,8 +3,6 @@
 """What the commands of scripts/lab share: the groups, where results lie."""
 import importlib
 import os
-import signal
-import sys
 
 import side_by_side as side
 
@@ -41,12 +39,5 @@ def add_folder(parser):
                         help="where results are (build/lab, or build/lab-quick with --quick)")
 
 
-def end(number, _):
-    """As an exception, so that what was started is ended."""
-    print("\nscripts/lab: interrupted; the same command goes on where it was", file=sys.stderr)
-    sys.exit(128 + number)
-
-
 def end_on_signals():
-    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-        signal.signal(number, end)
+    side.end_on_signals("\nscripts/lab: interrupted; the same command goes on where it was")

@@ -112,6 +112,7 @@ def main(description, cases, parts=()):
     # The servers' CPU is theirs alone.
     os.sched_setaffinity(0, {side.CLIENT_CPU})
     tables = []
+    side.end_on_signals()
     with side.Bench(args.build) as bench:
         bench.keep_awake()
         for name in names:
