@@ -532,6 +532,7 @@ tear_down(struct server *sv)
     registry_fini(&sv->shared.registry);
     worker_pool_fini(&sv->shared.worker_pool);
     free(sv->shared.workers);
+    free(sv->shared.stints);
     governor_fini(&sv->governor);
     limiter_fini(&sv->shared.core.limiter);
     stats_fini(&sv->stats);

@@ -148,6 +148,16 @@ core_end_pass(struct core *k)
     k->pass.polled_at = end;
 }
 
+void
+core_gave_way(struct core *k)
+{
+    struct pass *p = &k->pass;
+    if (p->polled_at != 0) {
+        p->woke_at = p->polled_at;
+        p->polled_at = core_read_clock(k);
+    }
+}
+
 /* ---- a pass ---------------------------------------------------------------------------- */
 
 bool

@@ -129,6 +129,8 @@ void core_wake(struct core *k);
 /* After the poll: those that waited for tokens go on, then deferred work has its turns. */
 void core_serve(struct core *k);
 void core_end_pass(struct core *k);
+/* Behind it: the thread let another one run. What arrived meanwhile has waited. */
+void core_gave_way(struct core *k);
 
 /* Reads the clock again, and looks at what has changed. */
 nsec_t core_read_clock(struct core *k);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "front/front.h"
+#include "net/stint.h"
 #include "place/cgroup.h"
 #include "place/membind.h"
 #include "place/pinner.h"
@@ -142,6 +143,16 @@ show_busy_poll(const struct stats *st, struct sink *sink)
     sink_statf(sink, "busy_poll_errors", "%u", errors);
 }
 
+static uint64_t
+gave_way(const struct stats *st)
+{
+    uint64_t times = 0;
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        times += ctr_get(&st->shared->stints[i].gave_way);
+    }
+    return times;
+}
+
 /* Of the workers, as the kernel tells. */
 static void
 show_sched(struct stats *st, struct sink *sink)
@@ -162,6 +173,7 @@ show_sched(struct stats *st, struct sink *sink)
     sink_statf(sink, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
     sink_stat(sink, "sched_autogroup", autogroup);
     sink_statf(sink, "sched_errors", "%u", schedule->errors);
+    sink_statf(sink, "sched_gave_way", "%" PRIu64, gave_way(st));
     sink_statf(sink, "sched_nudges", "%" PRIu64, scheduling_nudges(schedule));
     sink_statf(sink, "sched_nudgers_refused", "%u", scheduling_nudgers_refused(schedule));
 }

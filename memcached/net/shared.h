@@ -26,6 +26,7 @@ struct pinner;
 struct prefixes;
 struct resctrl;
 struct scheduling;
+struct stint;
 struct store;
 struct watch;
 struct watchers;
@@ -66,6 +67,7 @@ struct net_shared {
     _Atomic unsigned *loads;     /* connections that each worker has or will get */
     struct steer_map steer;
     struct worker *workers;
+    struct stint *stints;            /* of the workers (net/stint.h) */
     _Atomic bool has_stopped_moving; /* no connection goes to another worker any more */
     _Atomic unsigned last_move;      /* enum balance_reason */
     bool calls_home; /* connections go to where their packets arrive, also later on */

@@ -8,6 +8,7 @@
 
 #include "base/await.h"
 #include "base/log.h"
+#include "net/stint.h"
 #include "net/worker.h"
 #include "net/worker_thread.h"
 #include "serve/auth.h"
@@ -41,7 +42,8 @@ worker_pool_create(struct net_shared *shared)
     if (shared->workers != NULL) {
         memset(shared->workers, 0, bytes);
     }
-    return shared->workers != NULL;
+    shared->stints = stints_create(shared->worker_count);
+    return shared->workers != NULL && shared->stints != NULL;
 }
 
 int

@@ -15,6 +15,7 @@
 #include "net/conn_open.h"
 #include "net/idle.h"
 #include "net/migrate.h"
+#include "net/stint.h"
 #include "net/udp.h"
 #include "net/worker.h"
 #include "place/pinner.h"
@@ -135,6 +136,7 @@ destroy_closed(struct worker *w)
 static void
 run_loop(struct worker *w)
 {
+    struct stint *stints = w->shared->stints;
     while (!w->is_done) {
         bool has_work = core_begin_pass(&w->core);
         set_wakeup(w);
@@ -142,6 +144,10 @@ run_loop(struct worker *w)
         core_serve(&w->core);
         destroy_closed(w);
         core_end_pass(&w->core);
+        if (stint_is_long(&stints[w->index], w->core.now, !has_work) &&
+            stint_end(stints, w->shared->worker_count, w->index)) {
+            core_gave_way(&w->core);
+        }
         w->is_done |= w->core.is_draining && w->conns.first == NULL &&
                       udp_is_drained(w) && atomic_load(&w->migrate.arriving) == 0;
     }
@@ -179,8 +185,11 @@ start_serving(struct worker *w)
 {
     w->mbox_source = (struct poll_source){.fd = w->mbox.fd, .on_ready = on_message};
     w->space = calloc(1, sizeof *w->space);
-    return w->space != NULL && poller_open(&w->poller) &&
-           poller_add(&w->poller, &w->mbox_source, POLLER_READ) &&
+    if (w->space == NULL || !poller_open(&w->poller)) {
+        return false;
+    }
+    stint_start(&w->shared->stints[w->index], w->poller.fd);
+    return poller_add(&w->poller, &w->mbox_source, POLLER_READ) &&
            poller_add(&w->poller, &w->wakeup.timer, POLLER_READ);
 }
 
@@ -212,6 +221,7 @@ worker_main(void *arg)
     }
     idle_stop(w);
     udp_stop(w);
+    stint_stop(&w->shared->stints[w->index]);
     poller_close(&w->poller);
     free(w->space);
     core_stop(&w->core);

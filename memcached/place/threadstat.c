@@ -4,6 +4,7 @@
 #include "place/threadstat.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 
 #define TEXT_LEN 4096 /* what of a file is looked at */
 #define TIMES_LEN 128
+#define FIELD_STATE 3 /* as proc(5) counts those of .../stat */
+#define FIELD_CPU 39
 
 static bool
 parse_word(const char **text, uint64_t *number)
@@ -52,6 +55,31 @@ threadstat_parse_migrations(const char *text, struct threadstat *t)
         return false;
     }
     t->migrations = count;
+    return true;
+}
+
+/* The name of the thread, in brackets, may have any characters: fields are counted from the last one. */
+bool
+threadstat_parse_state(const char *text, char *state, int *cpu)
+{
+    const char *at = strrchr(text, ')');
+    if (at == NULL || at[1] != ' ') {
+        return false;
+    }
+    at += 2;
+    *state = *at;
+    for (unsigned field = FIELD_STATE; field < FIELD_CPU; field++) {
+        at = strchr(at, ' ');
+        if (at == NULL) {
+            return false;
+        }
+        at++;
+    }
+    uint64_t number;
+    if (!parse_word(&at, &number) || number > INT_MAX) {
+        return false;
+    }
+    *cpu = (int)number;
     return true;
 }
 
@@ -125,4 +153,17 @@ threadstat_read(pid_t tid, struct threadstat *t)
         (void)!threadstat_parse_migrations(text, t);
     }
     close_file(fd);
+}
+
+bool
+threadstat_waits_for(pid_t tid, int cpu)
+{
+    char text[TEXT_LEN];
+    char state;
+    int at;
+    int fd = open_file(tid, "stat");
+    bool is_known =
+        read_text(fd, text, sizeof text) && threadstat_parse_state(text, &state, &at);
+    close_file(fd);
+    return is_known && state == 'R' && at == cpu;
 }

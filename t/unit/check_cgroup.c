@@ -235,6 +235,27 @@ TEST(migrations_are_parsed)
     ck_assert_uint_eq(t.migrations, 17);
 }
 
+/* Behind the state; each has its number but for that of the CPU, 39. */
+#define STAT_END                                                                         \
+    " 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 "                         \
+    "25 26 27 28 29 30 31 32 33 34 35 36 37 38 17 40 41\n"
+
+TEST(states_are_parsed)
+{
+    char state;
+    int cpu;
+    ck_assert(threadstat_parse_state("7 (mc-worker 0) S" STAT_END, &state, &cpu));
+    ck_assert_int_eq(state, 'S');
+    ck_assert_int_eq(cpu, 17);
+    ck_assert(threadstat_parse_state("7 (a) R 1) R" STAT_END, &state, &cpu));
+    ck_assert_int_eq(state, 'R');
+    ck_assert(!threadstat_parse_state("", &state, &cpu));
+    ck_assert(!threadstat_parse_state("7 (a)", &state, &cpu));
+    ck_assert(!threadstat_parse_state("7 (a) R 1 2 3", &state, &cpu));
+    ck_assert(!threadstat_waits_for(gettid(), sched_getcpu() + 1));
+    ck_assert(!threadstat_waits_for(-1, 0));
+}
+
 TEST(kernel_tells_of_this_thread)
 {
     struct threadstat t;

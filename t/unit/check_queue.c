@@ -227,3 +227,26 @@ TEST(long_ones_one_by_one)
     expect(queue_admits_long(&deferred));
     expect(!queue_admits_long(&deferred));
 }
+
+/* While the thread let another one run, requests waited; while it slept in its poll, none was there. */
+TEST(what_arrives_when_it_gives_way_has_waited)
+{
+    sim_tick = 0;
+    atomic_store(&sim.shared.times_passes, true);
+    (void)!core_begin_pass(&sim.core);
+    core_wake(&sim.core);
+    core_serve(&sim.core);
+    core_end_pass(&sim.core);
+    nsec_t end = sim_now;
+    sim_now += 300 * NSEC_PER_USEC;
+    core_gave_way(&sim.core);
+    (void)!core_begin_pass(&sim.core);
+    core_wake(&sim.core);
+    ck_assert_uint_eq(sim.core.pass.heard_at, end);
+    core_serve(&sim.core);
+    core_end_pass(&sim.core);
+    sim_now += 300 * NSEC_PER_USEC;
+    (void)!core_begin_pass(&sim.core);
+    core_wake(&sim.core);
+    ck_assert_uint_eq(sim.core.pass.heard_at, sim_now);
+}
