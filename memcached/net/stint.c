@@ -11,7 +11,9 @@
 
 #include "place/threadstat.h"
 
-#define ASKED_MOST 16 /* workers at a time: a look stays short */
+/* At a time, so that a look stays short: workers, and files of the kernel, of 5 us each. */
+#define ASKED_MOST 16
+#define READ_MOST 2
 
 struct stint *
 stints_create(unsigned count)
@@ -45,26 +47,29 @@ is_late(struct stint *s, nsec_t now)
     return atomic_load_explicit(&s->last, memory_order_relaxed) + STINT_LONG_NS <= now;
 }
 
-/* Those behind it come first, so that where there are many each is asked in its turn. */
+/* Where there are many it begins with another one each time. */
 static bool
 is_waited_for(struct stint *stints, unsigned count, unsigned self, nsec_t now)
 {
     struct pollfd asked[ASKED_MOST] = {{.fd = -1}};
     pid_t tids[ASKED_MOST];
     nfds_t n = 0;
-    for (unsigned i = 1; i < count && n < ASKED_MOST; i++) {
-        struct stint *other = &stints[(self + i) % count];
-        if (is_late(other, now)) {
+    for (unsigned i = 0; i < count && n < ASKED_MOST; i++) {
+        struct stint *other = &stints[(now / STINT_LONG_NS + i) % count];
+        if (other != &stints[self] && is_late(other, now)) {
             int fd = atomic_load_explicit(&other->poll_fd, memory_order_relaxed);
             asked[n] = (struct pollfd){.fd = fd, .events = POLLIN};
             tids[n++] = atomic_load_explicit(&other->tid, memory_order_relaxed);
         }
     }
-    int ready = n > 0 ? poll(asked, n, 0) : 0;
-    for (nfds_t i = 0; ready > 0 && i < n; i++) {
-        if ((asked[i].revents & POLLIN) != 0 &&
-            threadstat_waits_for(tids[i], sched_getcpu())) {
-            return true;
+    int left = n > 0 ? poll(asked, n, 0) : 0;
+    left = left < READ_MOST ? left : READ_MOST;
+    for (nfds_t i = 0; left > 0 && i < n; i++) {
+        if ((asked[i].revents & POLLIN) != 0) {
+            if (threadstat_waits_for(tids[i], sched_getcpu())) {
+                return true;
+            }
+            left--;
         }
     }
     return false;

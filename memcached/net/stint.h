@@ -21,19 +21,19 @@
 #include "base/ctr.h"
 #include "base/must.h"
 
-#define STINT_LONG_NS (200 * NSEC_PER_USEC)
+#define STINT_LONG_NS (500 * NSEC_PER_USEC)
 /* Between the times that passes read there is less, unless the worker has slept. */
 #define STINT_REST_NS (100 * NSEC_PER_USEC)
 #define STINT_NAP_NS (20 * NSEC_PER_USEC)
 
+/* last: the latest time that its worker's passes have read. poll_fd: readable if there is work for the worker;
+ * -1: there is none any more. since: when the stint began. gave_way: times. */
 struct stint {
-    _Alignas(
-        64) _Atomic nsec_t last; /* the latest time that its worker's passes have read */
-    _Atomic int
-        poll_fd; /* readable: there is work for the worker. -1: there is none any more */
+    _Alignas(64) _Atomic nsec_t last;
+    _Atomic int poll_fd;
     _Atomic pid_t tid;
-    nsec_t since;   /* the stint began */
-    ctr_t gave_way; /* times */
+    nsec_t since;
+    ctr_t gave_way;
 };
 
 /* Of so many workers, which have not started; to be freed. NULL: no memory. */

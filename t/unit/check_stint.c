@@ -19,22 +19,22 @@ TEST(stint_begins_after_a_rest)
 {
     struct stint s = {.poll_fd = -1};
     ck_assert(!stint_is_long(&s, START, true)); /* its first pass: it has slept */
-    for (nsec_t at = 50; at < 200; at += 50) {
+    for (nsec_t at = 50; at < 500; at += 50) {
         ck_assert(!stint_is_long(&s, START + at * US, true));
     }
-    ck_assert(stint_is_long(&s, START + 200 * US, true));
-    ck_assert(stint_is_long(&s, START + 300 * US, true));  /* nobody has ended it */
-    ck_assert(!stint_is_long(&s, START + 401 * US, true)); /* it slept */
-    ck_assert(!stint_is_long(&s, START + 500 * US, true));
-    ck_assert(stint_is_long(&s, START + 601 * US, false));
+    ck_assert(stint_is_long(&s, START + 500 * US, true));
+    ck_assert(stint_is_long(&s, START + 600 * US, true));  /* nobody has ended it */
+    ck_assert(!stint_is_long(&s, START + 701 * US, true)); /* it slept */
+    ck_assert(!stint_is_long(&s, START + 800 * US, true));
+    ck_assert(stint_is_long(&s, START + 1201 * US, false));
 }
 
 TEST(a_pass_with_work_left_is_no_rest)
 {
     struct stint s = {.poll_fd = -1};
     ck_assert(!stint_is_long(&s, START, true));
-    ck_assert(!stint_is_long(&s, START + 199 * US, false));
-    ck_assert(stint_is_long(&s, START + 398 * US, false));
+    ck_assert(!stint_is_long(&s, START + 499 * US, false));
+    ck_assert(stint_is_long(&s, START + 998 * US, false));
 }
 
 /* ---- another one waits ----------------------------------------------------------------- */
