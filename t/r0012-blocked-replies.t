@@ -23,7 +23,7 @@ for my $count (@counts) {
     put($clients[-1], "get v\r\n" x $count . $limited);
 }
 soon { @clients == grep { /conn_(?:waiting|mwrite)/ } stat_lines($s, 'conns') }
-'the server has done what it can for all that do not read';
+    'the server has done what it can for all that do not read';
 for my $i (keys @counts) {
     my $replies = $reply x $counts[$i];
     ok(read_bytes($clients[$i], length $replies) eq $replies, "$counts[$i] replies do not wait");

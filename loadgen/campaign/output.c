@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"

@@ -50,7 +50,7 @@ int64_t clock_wall(void);
 
 /* Nanoseconds that make a time of day, counted from 1970, of clock_now. Without the shift. */
 int64_t clock_wall_offset(void);
-/* That time of day in seconds, to a microsecond. */
+/* The time of day at `when`, in seconds since 1970, to a microsecond. Without the shift. */
 double clock_wall_of(nsec_t when);
 
 /* Fixes the start of the relative clock; call once, before the first clock_rel. */

@@ -151,11 +151,8 @@ core_end_pass(struct core *k)
 void
 core_gave_way(struct core *k)
 {
-    struct pass *p = &k->pass;
-    if (p->polled_at != 0) {
-        p->woke_at = p->polled_at;
-        p->polled_at = core_read_clock(k);
-    }
+    k->pass.woke_at = k->now; /* also of a pass whose end was not wanted */
+    k->pass.polled_at = core_read_clock(k);
 }
 
 /* ---- a pass ---------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ void threadstat_read_times(pid_t tid, struct threadstat *t);
 must_check int threadstat_open_times(pid_t tid);
 void threadstat_reread_times(int fd, struct threadstat *t);
 
-/* Is the thread ready to run on this CPU, where another one runs? False: also if it runs. */
+/* Is the thread ready to run on this CPU, that of the caller, which thus keeps it waiting? */
 must_check bool threadstat_waits_for(pid_t tid, int cpu);
 
 /* The text of .../stat: the state, R for ready or running, and the CPU. False: it is something else. */
