@@ -168,13 +168,16 @@ def cpu_time_with_children(pid):
 class Server:
     """A process on some CPUs that answers on self.port, or on the UNIX socket self.path."""
 
-    def __init__(self, name, argv, port, cpus=None, path=None, patience=60, pause=0.05):
-        """patience: seconds until it must answer; pause: between one attempt and the next."""
+    def __init__(self, name, argv, port, cpus=None, path=None, patience=60, pause=0.05, realtime=0):
+        """patience: seconds until it must answer; pause: between one attempt and the next;
+        realtime: its priority at SCHED_RR."""
         self.name = name
         self.port = port
         self.path = path
         self.patience = patience
         self.said = tempfile.TemporaryFile()
+        if realtime:
+            argv = ["chrt", "--rr", str(realtime)] + argv
         self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CPU if cpus is None else cpus)] + argv,
                                         stdin=subprocess.DEVNULL, stdout=self.said,
                                         stderr=subprocess.STDOUT)

@@ -6,7 +6,6 @@ import bisect
 import contextlib
 import json
 import math
-import os
 import signal
 
 import side_by_side as side
@@ -45,8 +44,6 @@ class Gaps:
 def watched(bench):
     """Gives Gaps, those of the block after it."""
     gaps = Gaps()
-    if os.geteuid() != 0:
-        side.fail("only root may see when a CPU is away: run this as root")
     cpus = str(side.SERVER_CPU), str(side.CLIENT_CPU)
     process = bench.start_beside([bench.compiled("hiccups"), str(PERIOD_US), str(LEAST_US), *cpus])
     try:

@@ -178,12 +178,12 @@ class Runner:
 
     @contextlib.contextmanager
     def server(self, name, options=(), debian=False, cpus=None, threads=1,
-               client=(), program=None):
+               client=(), program=None, realtime=0):
         """A server with the small records, for as long as the block. client: options of mcload.
-        program: another one of ours."""
+        program: another one of ours. realtime: as side_by_side.Server's."""
         program = program or (self.bench.debian() if debian else self.bench.ours())
         server = self.bench.start_memcached(name, program,
-                                            ["-t", str(threads), *MEMORY, *options], cpus)
+                                            ["-t", str(threads), *MEMORY, *options], cpus, realtime=realtime)
         self.bench.fill(server, *SMALL, *client)
         yield server
         self.bench.end_server(server)

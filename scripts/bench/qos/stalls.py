@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
 """A get each millisecond while the server does something to all of its items."""
-import concurrent.futures
+import contextlib
 import os
 import socket
 import time
@@ -18,6 +18,7 @@ HEAD = ["while", "server", "p50 us", "p99 us", "p99.9 us", "x Debian's", "target
 PROBES = 1000          # gets a second
 CONNECTIONS = 64       # so that a get is sent though so many wait
 P999_MOST, MOST = 1000, 3000  # us
+REALTIME_LIMIT = "/proc/sys/kernel/sched_rt_runtime_us"
 AWAY_MOST = 0.10       # of the time, by the host: what piles up meanwhile stays in the figures
 ITEMS = 4000000        # stored before each of the events
 FEW_ITEMS = 100000     # with --quick
@@ -165,20 +166,28 @@ def fill_up(run, server, items):
     run.bench.load(server, PATIENCE, *LOAD, "-u", 1, *MANY, "-r", items, "--popularity=seq", "--until", f"n:{items}")
 
 
-def unobtrusive(act, *arguments):
-    """What it returns, at SCHED_IDLE: the client that has the server do it, and what that starts, share
-    the server's CPUs, and a get would wait for the rest of their slices, too."""
-    def be_idle():
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # of this thread
+@contextlib.contextmanager
+def unlimited_realtime():
+    """By default the kernel stops what has a real-time priority for 50 ms of a second."""
+    with open(REALTIME_LIMIT) as f:
+        before = f.read()
 
-    with concurrent.futures.ThreadPoolExecutor(1, initializer=be_idle) as thread:
-        return thread.submit(act, *arguments).result()
+    def set_to(limit):
+        with open(REALTIME_LIMIT, "w") as f:
+            f.write(limit)
+
+    set_to("-1")
+    try:
+        yield
+    finally:
+        set_to(before)
 
 
 def measure(run, event, name):
-    """One run with a server of its own."""
+    """One run with a server of its own. The client that has it do something shares its CPUs, which in
+    practice is elsewhere: with a real-time priority no worker waits for it."""
     path = os.path.join(run.bench.work, "latencies")
-    with run.server(name, event.options, debian=name == THEIRS, threads=4,
+    with run.server(name, event.options, debian=name == THEIRS, threads=4, realtime=1,
                     cpus=f"{side.SERVER_CPU},{side.CLIENT_CPU}") as server:
         if event.items:
             fill_up(run, server, event.items(run))
@@ -187,7 +196,7 @@ def measure(run, event, name):
             probe = run.start_interactive(server, "-i", "fixed", "-c", CONNECTIONS, "-w", WARMUP,
                                           "--latency-from=intended", f"--save={path}", rate=PROBES)
             time.sleep(max(0, begin - time.monotonic()))
-            done = unobtrusive(event.act, run, server, begin + run.seconds - MARGIN)
+            done = event.act(run, server, begin + run.seconds - MARGIN)
             outlasts = time.monotonic() > begin + run.seconds + MARGIN
             one = run.finish_interactive(probe, is_shared=True)
     # The host's part is taken out, and what the client is late else is a part of the latency.
@@ -202,12 +211,15 @@ def measure(run, event, name):
 
 
 def case(run):
+    if os.geteuid() != 0:
+        side.fail("a real-time priority and seeing when a CPU is away take root: run this as root")
     samples = {}
-    for turn, names in run.turns((OURS, THEIRS)):
-        for what in run.only:
-            for name in names:
-                samples.setdefault((what, name), []).append(run.until_valid(
-                    f"round {turn} {what}: {name}", lambda: measure(run, EVENTS[what], name)))
+    with unlimited_realtime():
+        for turn, names in run.turns((OURS, THEIRS)):
+            for what in run.only:
+                for name in names:
+                    samples.setdefault((what, name), []).append(run.until_valid(
+                        f"round {turn} {what}: {name}", lambda: measure(run, EVENTS[what], name)))
     for what in run.only:
         for name in (OURS, THEIRS):
             yield row(samples, what, name)
@@ -229,8 +241,8 @@ CASES = {
     "stalls": Case(
         case, HEAD, "Stalls",
         f"{PROBES} gets a second, evenly, on {CONNECTIONS} connections, from their intended start; "
-        f"{ITEMS:,} items with values of {VALUE} bytes, 4 worker threads on 2 CPUs, a server for each run. What "
-        "asks for the rest has SCHED_IDLE, so that no worker waits for it. "
+        f"{ITEMS:,} items with values of {VALUE} bytes, 4 worker threads on 2 CPUs, a server for each run. The "
+        "servers have SCHED_RR, so that no worker waits for the client that asks for the rest. "
         f"Fill: {FILL_RATE:,} sets a second, from 2^16 buckets on. Refill: {REFILL_RATE:,} a second. Shift: -m "
         f"{SMALL_MEMORY} full of them, then values of {OTHER_VALUE} bytes, {SHIFT_RATE:,} a second, and `slabs "
         f"reassign` to their class, up to {1 / PAUSE:g} a second. "
