@@ -24,34 +24,40 @@ add(struct view *v, const char *what, const char *format, ...)
     va_end(args);
 }
 
-/* "bulk 1,200, small 30": the classes with a rate of this counter. False: there are none. */
-static bool
+/* "bulk 1,200, small 30": the classes with a rate of this counter; the sum of them. */
+static double
 find_classes(const struct view *v, const char *counter, char dst[LIST_BYTES])
 {
     char n[VIEW_NUMBER];
     size_t len = 0;
+    double sum = 0;
     for (unsigned i = 0; i < v->classes.count; i++) {
         const char *name = v->classes.rows[i].name;
         double rate = view_rate(v, "%s_%s", counter, name);
         if (rate > 0 && len < LIST_BYTES) {
             len += (size_t)snprintf(dst + len, LIST_BYTES - len, "%s%s %s",
                                     len > 0 ? ", " : "", name, view_count(rate, n));
+            sum += rate;
         }
     }
-    return len > 0;
+    return sum;
 }
 
-/* What a higher limit would change. */
+/* What a higher limit would change. Refusals take time, too, which is there for what is admitted in
+ * their place; what waits has taken none yet. */
 static const char *
-if_raised(const struct view *v, char dst[LIST_BYTES])
+if_raised(const struct view *v, double refused, char dst[LIST_BYTES])
 {
     char n[VIEW_NUMBER];
-    if (isnan(v->headroom_pct) || v->headroom_pct < LOW_HEADROOM_PCT) {
+    bool has_room = v->headroom_pct >= LOW_HEADROOM_PCT;
+    double room = v->capacity - v->requests;
+    double more = refused > 0 ? fmin(room, refused) : room;
+    if (!has_room && refused == 0) {
         return "a higher limit would not help: the workers have no time left";
     }
-    if (v->capacity > v->requests) {
+    if (more > 0) {
         snprintf(dst, LIST_BYTES, "a higher one (mcqos limit) would admit up to %s more",
-                 view_count(v->capacity - v->requests, n));
+                 view_count(more, n));
         return dst;
     }
     return "a higher one (mcqos limit) would admit more";
@@ -61,19 +67,20 @@ static void
 check_limits(struct view *v)
 {
     char classes[LIST_BYTES], more[LIST_BYTES], n[VIEW_NUMBER];
-    if (find_classes(v, "qps_rejected", classes)) {
+    double refused = find_classes(v, "qps_rejected", classes);
+    if (refused > 0) {
         add(v, "limit_refuses", "requests are refused by a limit: %s a second; %s",
-            classes, if_raised(v, more));
+            classes, if_raised(v, refused, more));
     }
-    if (find_classes(v, "qps_delayed", classes)) {
+    if (find_classes(v, "qps_delayed", classes) > 0) {
         double p99 = facts_number(v->now, "qps_delay_p99_us");
         add(v, "limit_delays", "requests wait for a limit: %s a second (p99 %s); %s",
-            classes, view_time(p99, n), if_raised(v, more));
+            classes, view_time(p99, n), if_raised(v, 0, more));
     }
-    if (find_classes(v, "qps_would_limit", classes)) {
+    if (find_classes(v, "qps_would_limit", classes) > 0) {
         add(v, "limit_would", "dry run: the limits would hold %s a second", classes);
     }
-    if (find_classes(v, "slo_shed", classes)) {
+    if (find_classes(v, "slo_shed", classes) > 0) {
         add(v, "slo_refuses",
             "requests are refused to keep the target of waiting times: %s a second; a "
             "longer target (mcqos slo) or more CPU admits them",

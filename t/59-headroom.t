@@ -2,6 +2,7 @@
 # The gauge of headroom tells of the time before the first who asks, and the same however often it is
 # asked. The arithmetic of its windows is in t/unit/check_cpushare.c.
 use MCTest ':ours';
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $GETS = 20_000;
 
@@ -33,6 +34,24 @@ for my $case (['1.4'], ['1.6'], ['1.6', '--busy-poll=20']) {
             "$q->{qos_capacity_now} $q->{qos_utilisation_pct}", '... of the one worker there is');
         mem_stats($server->control, 'qos') for 1 .. 20; # another one who asks
     }
+}
+
+# What is refused takes time, too: else the capacity would be that of a server which needs all of it for the few
+# requests that a limit admits.
+{
+    my $start = clock_gettime(CLOCK_MONOTONIC);
+    my ($server, $s) = serve('native', '-t', '1', '--qps-limit=1');
+    exchange($s, "qos action error\r\n", "OK\r\n");
+    put($s, "get a\r\n" x $GETS . "stats qos\r\n");
+    my $refused = 0;
+    $refused += read_line($s) =~ /^SERVER_ERROR / for 1 .. $GETS;
+    cmp_ok($refused, '>', $GETS / 2, 'a limit refuses');
+    my %q;
+    while (read_line($s) =~ /^STAT (\S+) (\S+)/) {
+        $q{$1} = $2;
+    }
+    cmp_ok($q{qos_rate} * (clock_gettime(CLOCK_MONOTONIC) - $start), '>', $GETS / 20, 'the rate is that of all requests');
+    cmp_ok($q{qos_capacity_now}, '>=', $q{qos_rate}, 'and so is the capacity');
 }
 
 done_testing();

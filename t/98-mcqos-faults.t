@@ -136,6 +136,21 @@ for (['pid 7', 'uptime 101', qr/^load .* requests a second \(over \d/m], ['pid 8
         out => qr/^headroom +97 % of the workers' time$/m);
 }
 
+# What a higher limit would change: what waits needs time that is left; what is refused takes time now.
+for (['qps_delayed_bulk 20', 97, 90, 'limit_delays', qr/would admit more$/],
+    ['qps_delayed_bulk 20', 3, 90, 'limit_delays', qr/; a higher limit would not help: the workers have no time left$/],
+    ['qps_delayed_bulk 20', 50, 200, 'limit_delays', qr/would admit up to 100 more$/],
+    ['qps_rejected_small 5000', 0, 600, 'limit_refuses', qr/: small 500 a second; a higher one \(mcqos limit\) would admit up to 500 more$/],
+    ['qps_rejected_small 5000', 50, 300, 'limit_refuses', qr/would admit up to 200 more$/]) {
+    my ($counter, $headroom, $capacity, $what, $text) = @$_;
+    my @answers = ("STAT uptime 10\r\nSTAT threads 1\r\nEND\r\n", "STAT server_version 1\r\nSTAT qos_headroom_pct $headroom\r\n"
+        . "STAT qos_capacity_now $capacity\r\nSTAT $counter\r\nEND\r\n", "STAT class_small_served 1000\r\nEND\r\n", "END\r\n", "END\r\n",
+        "limit off\r\nslo off\r\nqos show\r\nEND\r\n");
+    my $json = mcqos_json('-s', fake('wait', @answers), '-i', 0, 'status');
+    my ($finding) = grep { $_->{what} eq $what } @{$json->{findings}};
+    like($finding && $finding->{text}, $text, "$counter, headroom $headroom, capacity $capacity");
+}
+
 # What a reload answers is passed on.
 {
     my @lines = ("CHANGED qps-limit 1 -> 2", "RESTART threads f:3");

@@ -127,6 +127,17 @@ admission_refuses_as_miss(const struct core *k)
     return limiter_refuses_as_miss(&k->shared->limiter);
 }
 
+uint64_t
+admission_answered(const struct admission *a)
+{
+    uint64_t n = 0;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        const struct limiter_ctr *ctr = &a->limits.ctr[c];
+        n += ctr_get(&ctr->admitted) + ctr_get(&ctr->rejected) + ctr_get(&a->slo.shed[c]);
+    }
+    return n;
+}
+
 /* ---- what the SLO learns --------------------------------------------------------------- */
 
 void

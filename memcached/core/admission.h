@@ -63,6 +63,8 @@ must_check unsigned admission_unasked(struct core *k, unsigned most);
 void admission_pass(struct core *k, enum req_class class, unsigned n);
 /* Refused requests are answered as if nothing were stored, not with an error. */
 must_check bool admission_refuses_as_miss(const struct core *k);
+/* Requests that were admitted or refused; each takes time. Any thread. */
+uint64_t admission_answered(const struct admission *a);
 /* A turn is over, and its replies are written: the SLO learns how long that takes. */
 void admission_end_turn(struct core *k, const struct turn *turn);
 /* Work of a class had waited so long when its turn came. */

@@ -40,11 +40,9 @@ busy_time_of(const struct worker *w)
 static struct headroom_mark
 mark_of(const struct worker *w, nsec_t now)
 {
-    struct headroom_mark mark = {.at = now, .busy_ns = busy_time_of(w)};
-    for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        mark.requests += ctr_get(&w->core.admission.limits.ctr[c].admitted);
-    }
-    return mark;
+    return (struct headroom_mark){.at = now,
+                                  .busy_ns = busy_time_of(w),
+                                  .requests = admission_answered(&w->core.admission)};
 }
 
 static bool
