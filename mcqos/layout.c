@@ -199,11 +199,12 @@ layout_run(const struct options *o, struct link *link)
 {
     struct layout l;
     bool is_run = o->count > 2 && strcmp(o->words[2], "run") == 0;
-    if (o->count > 2 && !is_run && o->words[2][0] != '-') {
+    unsigned next = is_run ? 3 : 2;
+    if (o->count > next && o->words[next][0] != '-') {
         return link_explain(link, USAGE,
                             "\"%s\": behind the shape come run, or -- and options of the "
                             "servers",
-                            o->words[2]);
+                            o->words[next]);
     }
     enum outcome outcome =
         layout_plan(&l, o, is_run, link->why) ? carry_out(&l, is_run, link) : USAGE;

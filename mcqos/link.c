@@ -140,25 +140,20 @@ open_host(struct link *l, const char *server)
 
 /* ---- questions and answers ------------------------------------------------------------ */
 
-bool
-link_ask(struct link *l, const char *question)
+/* At once: a part that is sent alone waits for the acknowledgement of the part before it. */
+static bool
+put(struct link *l, const char *text)
 {
-    char line[LINK_WHY_MAX];
-    int len = snprintf(line, sizeof line, "%s\r\n", question);
+    size_t len = strlen(text);
     if (l->fd < 0) {
         return false; /* why is known */
     }
-    if (len < 0 || (size_t)len >= sizeof line ||
-        strcspn(line, "\r\n") + 2 != (size_t)len) {
-        return fail(l, "the command is too long, or has a line end in it");
-    }
     l->deadline = clock_now() + l->timeout;
-    l->asked++;
-    for (size_t sent = 0; sent < (size_t)len;) {
+    for (size_t sent = 0; sent < len;) {
         if (!limit_wait(l, SO_SNDTIMEO)) {
             return false;
         }
-        ssize_t n = send(l->fd, line + sent, (size_t)len - sent, MSG_NOSIGNAL);
+        ssize_t n = send(l->fd, text + sent, len - sent, MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             l->is_closed = errno == EPIPE || errno == ECONNRESET;
             return fail(l, "%s does not take a command: %s", l->server, strerror(errno));
@@ -166,6 +161,23 @@ link_ask(struct link *l, const char *question)
         sent += n > 0 ? (size_t)n : 0;
     }
     return true;
+}
+
+enum outcome
+link_no_line(struct link *l)
+{
+    return link_explain(l, USAGE, "a command has less than %d bytes, and no line end in it",
+                        OPTIONS_LINE_MAX);
+}
+
+bool
+link_ask(struct link *l, const char *question)
+{
+    char line[LINK_WHY_MAX];
+    int len = snprintf(line, sizeof line, "%s\r\n", question);
+    must(len >= 0 && (size_t)len < sizeof line && strcspn(line, "\r\n") + 2 == (size_t)len);
+    l->asked++;
+    return put(l, line);
 }
 
 static bool
@@ -293,12 +305,12 @@ link_refused(struct link *l, const char *question, const char *answer)
 static enum outcome
 authenticate(struct link *l, const char *path)
 {
-    char user[LINK_WHY_MAX], question[LINK_WHY_MAX];
-    unsigned asked = l->asked;
+    char user[LINK_WHY_MAX], login[LINK_WHY_MAX + 64];
     const char *answer = link_word(l, "version");
     if (answer == NULL || strcmp(answer, UNAUTHENTICATED) != 0) {
         return answer != NULL ? DONE : UNREACHABLE;
     }
+    l->asked--; /* this is of another class */
     char *colon = file_read_line(path, user, sizeof user) ? strchr(user, ':') : NULL;
     if (colon == NULL) {
         return link_explain(l, USAGE,
@@ -307,9 +319,10 @@ authenticate(struct link *l, const char *path)
                             l->server, path);
     }
     *colon = ' ';
-    snprintf(question, sizeof question, "set mcqos 0 0 %zu", strlen(user));
-    answer = link_ask(l, question) ? link_word(l, user) : NULL;
-    l->asked = asked; /* these are of another class */
+    size_t len = strlen(user);
+    len -= user[len - 1] == '\r';
+    snprintf(login, sizeof login, "set mcqos 0 0 %zu\r\n%.*s\r\n", len, (int)len, user);
+    answer = put(l, login) ? link_line(l) : NULL;
     l->login_asked += 2;
     return answer == NULL                  ? UNREACHABLE
            : strcmp(answer, "STORED") == 0 ? DONE

@@ -40,7 +40,7 @@ struct link {
 must_check enum outcome link_open(struct link *l, const struct options *o);
 void link_close(struct link *l);
 
-/* Asks one line; what comes until the next question has its deadline. */
+/* Asks one line, without its end; what comes until the next question has its deadline. */
 must_check bool link_ask(struct link *l, const char *question);
 /* The next line without its end, cleaned; valid until the next call. NULL, with l->why: there is
  * none. */
@@ -56,5 +56,7 @@ bool link_is_local(const struct link *l);
 /* Writes l->why; returns the outcome. */
 __attribute__((format(printf, 3, 4))) enum outcome
 link_explain(struct link *l, enum outcome outcome, const char *format, ...);
+/* What options_join refuses is no question. */
+enum outcome link_no_line(struct link *l);
 /* The server answered this line where another was due: writes l->why. */
 enum outcome link_refused(struct link *l, const char *question, const char *answer);

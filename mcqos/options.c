@@ -137,14 +137,14 @@ options_parse(struct options *o, int argc, char **argv)
     return is_done;
 }
 
-const char *
-options_join(const struct options *o, unsigned from, char *dst, size_t cap)
+bool
+options_join(const struct options *o, unsigned from, char dst[OPTIONS_LINE_MAX])
 {
     size_t len = 0;
     *dst = '\0';
-    for (unsigned i = from; i < o->count && len < cap; i++) {
-        len += (size_t)snprintf(dst + len, cap - len, "%s%s", i > from ? " " : "",
-                                o->words[i]);
+    for (unsigned i = from; i < o->count && len < OPTIONS_LINE_MAX; i++) {
+        len += (size_t)snprintf(dst + len, OPTIONS_LINE_MAX - len, "%s%s",
+                                i > from ? " " : "", o->words[i]);
     }
-    return dst;
+    return len < OPTIONS_LINE_MAX && strpbrk(dst, "\r\n") == NULL;
 }

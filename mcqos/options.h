@@ -8,6 +8,7 @@
 #include "base/opt.h"
 
 #define OPTIONS_WORDS_MAX 64
+#define OPTIONS_LINE_MAX 300 /* bytes of a command to a server */
 
 /* What each process of a layout has. */
 enum layout_per { PER_THREAD, PER_CORE, PER_SOCKET };
@@ -30,5 +31,6 @@ struct options {
 const struct opt_table *options_table(void);
 /* False, with a line on standard error. */
 must_check bool options_parse(struct options *o, int argc, char **argv);
-/* Words from `from` on with blanks between, cut to what fits. Returns dst. */
-const char *options_join(const struct options *o, unsigned from, char *dst, size_t cap);
+/* Words from `from` on with blanks between. False: they are too long, or have a line end in them. */
+must_check bool options_join(const struct options *o, unsigned from,
+                             char dst[OPTIONS_LINE_MAX]);

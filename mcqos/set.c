@@ -85,10 +85,10 @@ show(const struct options *o, const struct verb *v, const struct facts *before,
 }
 
 static enum outcome
-change(const struct options *o, const struct verb *v, const struct facts *before,
-       struct facts *now, struct link *l)
+change(const struct options *o, const char *words, const struct verb *v,
+       const struct facts *before, struct facts *now, struct link *l)
 {
-    char words[QUESTION_MAX / 2], question[QUESTION_MAX];
+    char question[QUESTION_MAX];
     bool is_word = is_among(o->words[1], v->words);
     if (!is_word && v->usual == NULL) {
         return link_explain(
@@ -98,7 +98,7 @@ change(const struct options *o, const struct verb *v, const struct facts *before
             o->words[1]);
     }
     snprintf(question, sizeof question, "qos %s%s%s", is_word ? "" : v->usual,
-             is_word ? "" : " ", options_join(o, 1, words, sizeof words));
+             is_word ? "" : " ", words);
     const char *answer = link_word(l, question);
     if (answer == NULL) {
         return UNREACHABLE;
@@ -118,10 +118,14 @@ set_run(const struct options *o, struct link *l)
 {
     const struct verb *v = part_row(PART_ROWS(verbs), o->words[0], strlen(o->words[0]));
     struct facts before = {0}, now = {0};
-    enum outcome outcome = ask(&before, l);
+    char words[OPTIONS_LINE_MAX];
     must(v != NULL);
+    if (!options_join(o, 1, words)) {
+        return link_no_line(l);
+    }
+    enum outcome outcome = ask(&before, l);
     if (outcome == DONE && o->count > 1) {
-        outcome = change(o, v, &before, &now, l);
+        outcome = change(o, words, v, &before, &now, l);
     } else if (outcome == DONE) {
         show(o, v, NULL, &before, NULL);
     }

@@ -7,7 +7,6 @@
 #include "mcqos/command.h"
 #include "mcqos/facts.h"
 
-#define QUESTION_MAX 400
 
 static bool
 begins(const char *line, const char *start)
@@ -69,8 +68,11 @@ put_line(char *line, bool is_json)
 enum outcome
 watch_run(const struct options *o, struct link *l)
 {
-    char question[QUESTION_MAX];
-    char *line = link_word(l, options_join(o, 0, question, sizeof question));
+    char question[OPTIONS_LINE_MAX];
+    if (!options_join(o, 0, question)) {
+        return link_no_line(l);
+    }
+    char *line = link_word(l, question);
     if (line != NULL && strcmp(line, "ERROR") == 0) {
         return link_explain(l, REFUSED,
                             "%s has no log of that name: fetchers, mutations, evictions, "

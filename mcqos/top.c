@@ -3,6 +3,7 @@
  *
  * mcqos top: the view of a server on a terminal, again and again, until q.
  */
+#include <math.h>
 #include <ncurses.h>
 #include <unistd.h>
 
@@ -132,10 +133,10 @@ obey(struct top *t, int key)
         t->is_paused = !t->is_paused;
         break;
     case '+':
-        t->interval *= t->interval < MOST_INTERVAL ? 2 : 1;
+        t->interval = fmax(t->interval, fmin(2 * t->interval, MOST_INTERVAL));
         break;
     case '-':
-        t->interval /= t->interval > LEAST_INTERVAL ? 2 : 1;
+        t->interval = fmin(t->interval, fmax(t->interval / 2, LEAST_INTERVAL));
         break;
     case ERR: /* the time is over; or the terminal is gone */
         t->is_over = !isatty(STDIN_FILENO);

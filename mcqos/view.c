@@ -120,7 +120,7 @@ cell_of(const struct view *v, const struct column *c, const char *row)
     double level = facts_number(v->now, "%s", name);
     return c->kind == RATE    ? view_rate(v, "%s", name)
            : c->kind == SHARE ? share(view_rate(v, "%s", name))
-           : c->kind == CPU   ? fmax(-1, level)
+           : c->kind == CPU   ? (view_has_qos(v) ? fmax(-1, level) : level)
                               : level;
 }
 
@@ -171,7 +171,8 @@ finish_worker(const struct view *v, struct view_row *w)
               : view_rate(v, "pin_worker_%s_drift", w->name) > 0       ? "moved"
               : crowded != NULL && strcmp(crowded, "yes") == 0         ? "crowded"
               : w->cells[WORKER_CPU] >= 0                              ? "pinned"
-                                                                       : "free";
+              : view_has_qos(v)                                        ? "free"
+                                                                       : "";
 }
 
 /* ---- one view ------------------------------------------------------------------------- */
@@ -205,6 +206,15 @@ is_same_process(const struct facts *before, const struct facts *now)
            facts_number(before, "uptime") <= facts_number(now, "uptime");
 }
 
+/* By "stats reset", between the two. */
+static bool
+has_reset_hits(const struct view *v)
+{
+    return v->before != NULL &&
+           (facts_number(v->now, "get_hits") < facts_number(v->before, "get_hits") ||
+            facts_number(v->now, "get_misses") < facts_number(v->before, "get_misses"));
+}
+
 /* What was asked here is no load: an idle server has none. */
 static void
 forget_own(const struct view *v, double *served, unsigned own)
@@ -226,7 +236,7 @@ view_init(struct view *v, const struct facts *before, const struct facts *now)
     v->seconds = before != NULL ? (double)(now->at - before->at) / (double)NSEC_PER_SEC
                                 : fmax(1, or_zero(uptime));
     double hits = view_rate(v, "get_hits"), misses = view_rate(v, "get_misses");
-    v->hit_pct = 100 * hits / (hits + misses);
+    v->hit_pct = has_reset_hits(v) ? NAN : 100 * hits / (hits + misses);
     v->evictions = view_rate(v, "evictions");
     v->headroom_pct = facts_number(now, "qos_headroom_pct");
     v->capacity = facts_number(now, "qos_capacity_now");
@@ -352,8 +362,9 @@ put_load(const struct view *v, FILE *out)
     }
     fprintf(out, "load      %s requests a second (%s); %s\n", view_count(v->requests, a),
             over,
-            isnan(v->hit_pct) ? "no gets"
-                              : strcat(percent(v->hit_pct, b), " of gets hit"));
+            has_reset_hits(v)   ? "hits were reset"
+            : isnan(v->hit_pct) ? "no gets"
+                                : strcat(percent(v->hit_pct, b), " of gets hit"));
     fprintf(out, "memory    %s of %s MB in use; %s evictions a second\n",
             view_count(facts_number(v->now, "bytes") / 1048576, a),
             view_count(facts_number(v->now, "limit_maxbytes") / 1048576, b),
@@ -459,6 +470,14 @@ json_bytes(const char *key, double bytes)
     return isfinite(bytes) ? exact : none;
 }
 
+/* Likewise. */
+static struct json_member
+json_told(const char *key, const char *text)
+{
+    struct json_member told = JSON(key, text), none = JSON_NULL(key);
+    return text != NULL ? told : none;
+}
+
 void
 view_put(const struct view *v, struct json *j)
 {
@@ -474,10 +493,10 @@ view_put(const struct view *v, struct json *j)
              json_bytes("bytes", facts_number(f, "bytes")),
              json_bytes("limit_bytes", facts_number(f, "limit_maxbytes")),
              JSON("headroom_pct", v->headroom_pct), JSON("capacity_per_s", v->capacity),
-             JSON("qps_limit", text_or(f, "qps_limit", "off")),
-             JSON("qps_action", text_or(f, "qps_action", "")),
-             JSON("cpu_limit", text_or(f, "cpu_limit", "off")),
-             JSON("slo", text_or(f, "slo", "off")),
+             json_told("qps_limit", facts_text(f, "qps_limit")),
+             json_told("qps_action", facts_text(f, "qps_action")),
+             json_told("cpu_limit", facts_text(f, "cpu_limit")),
+             json_told("slo", facts_text(f, "slo")),
              JSON("slo_level_pct", facts_number(f, "slo_level_pct")));
     json_open(j, "findings", '[');
     for (unsigned i = 0; i < v->finding_count; i++) {

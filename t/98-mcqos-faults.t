@@ -97,7 +97,21 @@ for my $row (@rows) {
     my ($json) = mcqos_json('-s', fake('wait', "${stats}END\r\n", "END\r\n"), '-i', 0, 'status');
     is($json->{version}, '1.6.18', 'as JSON');
     ok(!$json->{has_qos}, 'which says so');
-    is($json->{headroom_pct}, undef, 'what is not known is null');
+    is($json->{$_}, undef, "what is not known is null: $_") for qw(headroom_pct qps_limit qps_action cpu_limit slo);
+    is_deeply([map { [$_->{cpu}, $_->{place}] } @{$json->{workers}}], [([undef, '']) x 4], 'nor is where workers are');
+}
+
+# Counters that were reset between two samples.
+{
+    my ($first, $second) = map { "STAT pid 7\r\nSTAT uptime 100\r\nSTAT version 1.6.18\r\n$_\r\nSTAT cmd_set 0\r\nEND\r\n" }
+        "STAT get_hits 500\r\nSTAT get_misses 5", "STAT get_hits 20\r\nSTAT get_misses 7";
+    has(mcqos('-s', fakes('close', map { [$_, "ERROR\r\n"] } $first, $second), '-i', 0.01, 'status'), 'counters that were reset',
+        status => 0, err => '', out => qr/^load .*; hits were reset$/m);
+}
+
+# A command is one line.
+for my $words (["5k\r\nx"], ['x' x 300], ['x' x 200, 'y' x 200]) {
+    mcqos_says(64, '', qr/a command has less than 300 bytes, and no line end in it$/, '-s', fake('wait', ''), $_, @$words) for 'limit', 'watch';
 }
 
 # A server that closes what stands still, and one that was started again between two samples: what the first one

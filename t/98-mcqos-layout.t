@@ -82,6 +82,7 @@ mcqos_says(64, '', qr/"$_": a layout is a shape such as 2s3c2t/, 'layout', $_, "
 mcqos_says(64, '', qr/"--memory=11" is less|--memory=11 is less than 1 MB for each of 12/, 'layout', '2s3c2t', '-m', 11, "--machine=$papers");
 mcqos_says(64, '', qr/12 ports from --port=65530 on go beyond 65535/, 'layout', '2s3c2t', '-p', 65530, "--machine=$papers");
 mcqos_says(64, '', qr/--share=1,0: shares are/, 'layout', '2s3c2t', '--share=1,0', "--machine=$papers");
+mcqos_says(64, '', qr/"walk": behind the shape come run, or -- and/, 'layout', '2s3c2t', 'run', 'walk');
 mcqos_says(64, '', qr/"walk": behind the shape come run/, 'layout', '2s3c2t', 'walk', "--machine=$papers");
 mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run', "--machine=$papers");
 

@@ -30,7 +30,7 @@ for my $order (qw(busy waiting connections number)) {
 $screen->type('+');
 sees(qr/^every 0\.4 s/m, '+ doubles the interval');
 $screen->type('--');
-sees(qr/^every 0\.1 s/m, '- halves it');
+sees(qr/^every 0\.125 s/m, '- halves it, down to an eighth of a second');
 $screen->type('p');
 sees(qr/PAUSED/, 'p pauses');
 exchange($s, "qos qps_limit 44\r\n", "OK\r\n");
@@ -41,7 +41,7 @@ $screen->type('p');
 sees(qr/^QoS       limit 44 /m, 'p goes on');
 $screen->size(10, 40);
 kill 'WINCH', $screen->{pid};
-sees(qr/\Aevery 0\.1 s, by busy - q quit, s sort, \+\n/, 'a smaller terminal');
+sees(qr/\Aevery 0\.125 s, by busy - q quit, s sort,\s/, 'a smaller terminal');
 $screen->size(30, 100);
 kill 'WINCH', $screen->{pid};
 sees(qr/\n0 +any .* free\n/, 'a larger one');

@@ -201,12 +201,27 @@ SH
     mcqos_says(0, qr/^memory/m, '', @at, '--auth-file', $token, '-i', 0, 'status');
     mcqos_says(0, qr/answers in/, '', @at, "--auth-file=$token", 'ping');
     mcqos_says(0, qr/^qps_limit +off -> 1000$/m, '', @at, "--auth-file=$token", 'limit', '1000');
+    mcqos_says(0, qr/answers in/, '', @at, '--auth-file', scratch_file('crlf', "user:pass word\r\n"), 'ping');
     my $wrong = scratch_file('wrong', "user:password\n");
     for my $command ('ping', 'status') {
         mcqos_says(1, '', qr/ refuses "\Q$wrong\E": authentication failure$/, @at, '--auth-file', $wrong, $command);
     }
     mcqos_says(64, '', qr/wants a password, and \Q$_\E has none: its first line is USER:PASSWORD/, @at, '--auth-file', $_, 'status')
         for "$token.none", scratch_file('empty', ''), scratch_file('no-colon', "user\n");
+    # The password comes in one piece with the command: alone it would wait for the acknowledgement of that.
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die "listen: $!";
+    my $pieces = scratch_dir() . '/pieces';
+    in_child(sub {
+        my $client = $listener->accept;
+        $client->sysread(my $piece, 4096);
+        $client->syswrite("CLIENT_ERROR unauthenticated\r\n");
+        $client->sysread($piece, 4096);
+        write_file($pieces, $piece);
+        $client->syswrite("STORED\r\nVERSION 1.6.18\r\n");
+        1 while $client->sysread($piece, 4096);
+    });
+    mcqos_says(0, qr/answers in/, '', '-s', '127.0.0.1:' . $listener->sockport, '--auth-file', $token, 'ping');
+    is(read_file($pieces), "set mcqos 0 0 14\r\nuser pass word\r\n", 'one piece');
     my $sasl = serve('-S', {env => {MEMCACHED_SASL_PWDB => $wrong}});
     mcqos_says(2, '', qr/or does not speak the text protocol \(-S, -B binary: see the listener of --admin\)/,
         '-s', $sasl->at, '--timeout', 0.3, 'status');
