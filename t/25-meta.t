@@ -337,7 +337,7 @@ each_profile(sub ($profile) {
 
     # Without CAS numbers.
     ($server, $s) = serve($profile, '-C');
-    story('without CAS', ms('a', 'x', 'c') => 'HD c0', 'mg a c v' => "VA 1 c0\r\nx",
+    story('without CAS', ms('a', 'x', 'c') => 'HD c0', 'mg a c v' => "VA 1 c0\r\nx", 'mg a v C0' => "VA 1\r\nx",
         ms('a', 'y', 'C7') => pick($profile, '1.4' => 'HD', '1.6' => 'EX'), ms('b', 'y', 'C7') => 'NF',
         ms('a', 'z', 'MA', 'C7') => 'HD', 'md a C7' => 'EX', 'md a C7 I' => 'EX', 'md a I' => 'HD', 'mg a' => 'HD X W',
         'md a C0' => 'HD', ms('n', '1') => 'HD', 'ma n C7 v' => 'EX', 'ma n C0 v' => "VA 1\r\n2");

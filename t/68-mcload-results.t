@@ -337,6 +337,11 @@ PY
         out => qr/^p99\.9 .*cannot tell/m);
     like(mcload('compare', "$dir/most.json", "$dir/few.json")->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
     like(mcload('compare', "$dir/most.json", "$dir/few.json")->{out}, qr{^Warning: different rates: 0/s in most, 20/s in few$}m, '... which it warns of');
+    # An open loop's rate is that of the requests of the window; answers in it to those of the warm-up are beside that.
+    my $few = read_file("$dir/few.json");
+    my $backlog = scratch_file('backlog.json', $few =~ s/"qps": [\d.]+(?=,\s*"offered":)/"qps": 40/r);
+    isnt(read_file($backlog), $few, 'a rate of answers that is another one');
+    like(mcload('compare', "$dir/few.json", $backlog)->{out}, qr/^QPS .*no difference shown$/m, '... makes no other rate');
     mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '--scan=1000:2000:1000', '--json', "$dir/scan.json");
     has(mcload('compare', "$dir/scan.json", "$dir/scan.json"), 'a scan is not one load', status => 1, out => '',
         err => qr/^mcload: a scan has several loads, .*mcload plot -k load draws both$/m);

@@ -155,11 +155,12 @@ outcome_of_run(const struct result *r, const struct options *o, const struct goa
 {
     struct view v = view_of(r, o, g);
     const struct result *one = &r->classes[o->varied];
+    uint64_t answered = one->is_open ? result_achieved(one) : counters_done(&one->total);
     struct search_outcome out = {
         .value = INFINITY,
         .low = INFINITY,
         .high = INFINITY,
-        .qps = result_ratio((double)counters_done(&one->total), one->elapsed_s),
+        .qps = result_ratio((double)answered, one->elapsed_s),
         .achieved = achieved(one),
         .is_unsure = one->pace == PACE_UNSURE,
         .errors = error_share(r, o, g),

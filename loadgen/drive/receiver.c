@@ -61,6 +61,10 @@ count_good(struct receiver *r, const struct lconn *c, const struct reply_done *d
             counters_sized(d->counters, done->value_bytes, now - op->intended, n);
         }
         evenness_log_record(d->evenness, c->index, now - op->issued, n);
+    } else {
+        struct little alike = {n, op->issued};
+        ctr_add(&d->counters->unmeasured,
+                little_pass(&alike, d->window.start, d->window.end, now));
     }
 }
 

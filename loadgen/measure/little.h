@@ -46,8 +46,8 @@ little_edges(const struct little *l, nsec_t start, nsec_t end, nsec_t now)
 }
 
 struct little_sums {
-    double on_their_way_ns; /* sum of the above, over all threads */
-    double answered;        /* requests in the window */
+    double on_their_way_ns; /* sum of the above of what is measured, over all threads */
+    double answered;        /* requests that are measured */
     double latency_ns;      /* of these, the mean from issue */
     double longest_ns;      /* of these */
     double at_edges;        /* outstanding requests at the begin and at the end */

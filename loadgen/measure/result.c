@@ -223,8 +223,9 @@ little_of(const struct result *r, bool *applies)
     const struct counters *t = &r->total;
     const struct hist *issue = r->all[FROM_ISSUE];
     struct little_sums s = {
-        .on_their_way_ns = (double)ctr_get(&t->on_their_way),
-        .answered = (double)counters_done(t),
+        .on_their_way_ns =
+            (double)ctr_get(&t->on_their_way) - (double)ctr_get(&t->unmeasured),
+        .answered = (double)hist_count(issue),
         .latency_ns = hist_mean(issue),
         .longest_ns = (double)hist_max(issue),
         .at_edges = (double)ctr_get(&t->at_edges),

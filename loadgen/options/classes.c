@@ -94,7 +94,7 @@ settle(struct options *o)
         has_slo = has_slo || o->classes[i].slo.percent > 0;
         for (unsigned j = 0; j < i; j++) {
             if (strcmp(o->classes[i].name, o->classes[j].name) == 0) {
-                return "two classes have the same name";
+                return "two classes have the same name: give each --class one of its own";
             }
         }
     }

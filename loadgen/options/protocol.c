@@ -45,7 +45,7 @@ read_auth_file(struct lclass *c)
     }
     FILE *f = fopen(c->auth_file, "r");
     if (f == NULL) {
-        return "cannot read --auth-file";
+        return "the file of --auth-file is not there, or this user may not read it";
     }
     bool is_read = fgets(c->secret, sizeof c->secret, f) != NULL;
     fclose(f);
@@ -68,7 +68,8 @@ check_auth(const struct lclass *c)
         return c->username[0] != '\0' ? "--username needs --password" : NULL;
     }
     if ((c->codec->verbs & CODEC_BIT(CODEC_AUTH)) == 0) {
-        return "the protocol has no words for authentication";
+        return "the protocol has no words for authentication: leave out --username, "
+               "--password and --auth-file";
     }
     if (c->username[0] == '\0' && !c->codec->has_lone_secret) {
         return "--password needs --username";

@@ -92,7 +92,8 @@ find_varied(struct options *o, const struct goal *g)
     unsigned unrated = 0, loads = 0;
     int named = options_class_named(o, g->class_name);
     if (g->class_name[0] != '\0' && named < 0) {
-        return "there is no class of the name that the goal has";
+        return "there is no class of the name that the goal has: class=NAME is one of "
+               "--class=NAME:...";
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
         loads += is_load(o, &o->classes[i]) ? 1 : 0;

@@ -38,6 +38,9 @@ parse_statistic(struct goal *g, const char *text, size_t len)
     if (!num_double(text + has_letter, len - has_letter, &percent)) {
         return false;
     }
+    if (has_letter && percent > PERCENT && memcmp(text, "p99", 3) != 0) {
+        return false;
+    }
     while (has_letter && percent > PERCENT) {
         percent /= 10;
     }

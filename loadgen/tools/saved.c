@@ -76,7 +76,7 @@ read_run(struct saved_run *run, const json_t *top, const char *class)
     tree_workload(of, &run->load);
     run->is_valid = json_is_true(json_object_get(of, "valid"));
     run->asked_qps = tree_number(load, "qps");
-    run->achieved_qps = tree_number(totals, "qps");
+    run->achieved_qps = tree_number(totals, run->asked_qps > 0 ? "achieved_qps" : "qps");
     run->censored = tree_count(latency, "censored");
     run->latency = tree_hist(latency);
     if (run->latency == NULL) {

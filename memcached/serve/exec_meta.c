@@ -127,11 +127,19 @@ count_hit(const struct req *req, const struct env *env, const struct item *item)
     }
 }
 
+/* C0 is no unique: it is never lower than another one, and what adds to a value compares nothing
+ * then. Only replacing or deleting an item compares it, in vain. */
+static bool
+has_nonzero_compare(const struct req *req)
+{
+    return meta_has(req, 'C') && req->meta.compare != 0;
+}
+
 /* And does not have it already, as C says. */
 static bool
 wants_value(const struct req *req, const struct store_seen *seen)
 {
-    return meta_has(req, 'v') && !(meta_has(req, 'C') && req->meta.compare == seen->cas);
+    return meta_has(req, 'v') && !(has_nonzero_compare(req) && req->meta.compare == seen->cas);
 }
 
 /* An item while its line is written. */
@@ -412,14 +420,6 @@ reply_stored(const struct req *req, const struct env *env, struct chain *out,
               meta_bit('k') | meta_bit('O') | meta_bit('c') | meta_bit('s'));
     close_line(out, &line);
     return RAN_DONE;
-}
-
-/* C0 is no unique: it is never lower than another one, and what adds to a value compares nothing
- * then. Only replacing or deleting an item compares it, in vain. */
-static bool
-has_nonzero_compare(const struct req *req)
-{
-    return meta_has(req, 'C') && req->meta.compare != 0;
 }
 
 /* Only what replaces an item compares its unique in full: a cas. */

@@ -445,6 +445,16 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
     }
 }
 
+void
+lru_count_eviction(struct store *s, const struct item *it, uint32_t now)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    count_eviction(s, c, it, now);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
 /* A counter that may have gone back to 0. */
 static uint64_t
 grown(uint64_t now, uint64_t *before)

@@ -188,6 +188,8 @@ void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,
 /* Makes room without a need of its own: dead items of the tail or one live one go, or one goes
  * to COLD first. False when there was nothing that could. No stripe is held. */
 bool lru_evict(struct store *s, unsigned class_id, uint32_t now);
+/* A linked item goes for another reason than its place in the list; the stripe is held. */
+void lru_count_eviction(struct store *s, const struct item *it, uint32_t now);
 /* Counts a refused allocation. */
 void lru_count_oom(struct store *s, unsigned class_id);
 

@@ -181,7 +181,7 @@ settle(struct store *s, const struct find *find, uint32_t now)
 
 /* What is chained goes for the chunk of it that has no place. */
 static bool
-give_up(struct store *s, const struct find *find)
+give_up(struct store *s, const struct find *find, uint32_t now)
 {
     if (!table_try_lock(&s->table, find->hash)) {
         return false;
@@ -190,6 +190,7 @@ give_up(struct store *s, const struct find *find)
                     find->head->layout & ITEM_CHAINED && is_still_part(s, find);
     if (is_there) {
         count(&s->mover.count.evictions_nomem);
+        lru_count_eviction(s, find->head, now);
         core_drop(s, find->head, find->hash);
     }
     table_unlock(&s->table, find->hash);
@@ -208,7 +209,7 @@ make_room(struct store *s, const struct find *find, uint32_t now)
         return true;
     }
     if (!has_waited || s->conf.can_evict) {
-        return has_waited && give_up(s, find);
+        return has_waited && give_up(s, find, now);
     }
     s->mover.is_stuck = true;
     return false;

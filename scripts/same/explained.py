@@ -57,6 +57,8 @@ EXPLAINED = [
      rb" +[^ \r\n].*\r\n", rb"(?s).*", rb"ERROR\r\n"),
     ("1.6.18 reads the data block after a refused storage line with noreply as commands",
      rb"(?s)" + STORE + rb" .* noreply\r\n.*", rb"(?:ERROR\r\n|" + FORMAT + rb")*(?:<closed>)?", rb""),
+    ("1.6.18 sends the value of an mg though its C says that the client has it",
+     rb"mg [^ ]+ .*C.*\r\n", rb"VA \d+[^\r]*\r\n(?s:.*)\r\n", rb"HD[^\r]*\r\n"),
     ("1.6.18 does not know the meta flags E and x",
      rb"(?s)m[gsda] [^\r]* [Ex].*", rb"CLIENT_ERROR invalid (?:or duplicate )?flag\r\n", rb"(?s).*"),
     ("1.6.18 has one text for every wrong flag of md and ma, 1.6.45 for fewer",

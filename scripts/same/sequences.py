@@ -292,7 +292,7 @@ class Source:
         key = rng.choice(KEYS)
         compare = b"C{cas " + key + b"}"
         verb = rng.choice([b"mg", b"ms", b"md", b"ma"])
-        flags = [compare] + self.meta_flags(b"kqO")
+        flags = [compare] + self.meta_flags(b"kqOv" if verb == b"mg" else b"kqO")
         if verb == b"ms":
             second = self.meta_store(key, flags, True)
         else:

@@ -256,7 +256,7 @@ static const struct {
      "-t SECONDS (--depth \"0\")\n"},
     {{"--class=a:{noload=1}"},
      "mcload: class a: option --noload takes no value: --noload=1\n"},
-    {{"--class=a:{}", "--class=a:{}"}, "mcload: two classes have the same name\n"},
+    {{"--class=a:{}", "--class=a:{}"}, "mcload: two classes have the same name: give each --class one of its own\n"},
     {{"--class=a:{pipeline=2 clients=0}"},
      "mcload: class a: not a number between 1 and 65536 (--clients \"0\")\n"},
     {{"--class=a:{requests=2}"},
@@ -275,7 +275,8 @@ static const struct {
      "mcload: which class's rate is to be varied? The one without --qps, or the goal's "
      "class=NAME\n"},
     {{"--search=p99:1ms,class=none"},
-     "mcload: there is no class of the name that the goal has\n"},
+     "mcload: there is no class of the name that the goal has: class=NAME is one of "
+     "--class=NAME:...\n"},
     {{"--assert"}, "mcload: --assert needs an objective (--slo)\n"},
     {{"--slo=p99"},
      "mcload: an objective is pPERCENTILE:TIME, e.g. p99:500us (--slo "

@@ -563,12 +563,14 @@ TEST(gives_up_a_chain_that_has_no_place)
         held[i] = hold(numbered("small", i), NOW);
     }
     ck_assert_int_eq(store_move_page(s, (int)head_class, 0), STORE_MOVE_OK);
+    uint64_t evicted = totals_of(s).count.evicted;
     unsigned rounds = 0;
     while (rounds < 20000 && totals_of(s).move_evictions_nomem < 3) {
         ck_assert_int_ne(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_IDLE);
         rounds++;
     }
     ck_assert_uint_eq(totals_of(s).move_evictions_nomem, 3);
+    ck_assert_uint_eq(totals_of(s).count.evicted - evicted, 3);
     ck_assert_uint_gt(rounds, 1000); /* it is the last resort */
     for (unsigned i = 0; i < fill; i++) {
         store_release(s, held[i]);

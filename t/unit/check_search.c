@@ -592,6 +592,8 @@ static const char *const bad_goals[] = {
     "nan:1",
     "99:inf",
     "1000:95",
+    "p101:1000",
+    "p950:1000",
 };
 
 TEST_LOOP(bad_goal_texts, ROWS(bad_goals))

@@ -28,6 +28,23 @@ TEST(test_edges)
     ck_assert_uint_eq(ctr_get(&counters.at_edges), 2 * 4);
 }
 
+static nsec_t
+late_before_start(const struct sim_request *r)
+{
+    return r->at == SIM_BEGIN + MS(18) ? MS(40) : MS(3);
+}
+
+/* Replies to requests of the warm-up come in the window: that they were on their way is no part of what is
+ * measured. */
+TEST(test_late_from_before)
+{
+    sim.delay_of = late_before_start;
+    window.quiet = window.start = SIM_BEGIN + MS(20);
+    open_and_run();
+    ck_assert_uint_eq(ctr_get(&counters.on_their_way), 8 * MS(80));
+    ck_assert_uint_eq(ctr_get(&counters.unmeasured), 8 * MS(38));
+}
+
 /* Each connection has its depth on its way all the time, no more and no less. */
 TEST(test_closed_depth)
 {
