@@ -166,7 +166,8 @@ put(struct link *l, const char *text)
 enum outcome
 link_no_line(struct link *l)
 {
-    return link_explain(l, USAGE, "a command has less than %d bytes, and no line end in it",
+    return link_explain(l, USAGE,
+                        "a command has less than %d bytes, and no line end in it",
                         OPTIONS_LINE_MAX);
 }
 
@@ -175,7 +176,8 @@ link_ask(struct link *l, const char *question)
 {
     char line[LINK_WHY_MAX];
     int len = snprintf(line, sizeof line, "%s\r\n", question);
-    must(len >= 0 && (size_t)len < sizeof line && strcspn(line, "\r\n") + 2 == (size_t)len);
+    must(len >= 0 && (size_t)len < sizeof line &&
+         strcspn(line, "\r\n") + 2 == (size_t)len);
     l->asked++;
     return put(l, line);
 }

@@ -7,7 +7,6 @@
 #include "mcqos/command.h"
 #include "mcqos/facts.h"
 
-
 static bool
 begins(const char *line, const char *start)
 {

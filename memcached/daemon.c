@@ -79,8 +79,9 @@ daemon_allow_core(void)
         }
     }
     if (getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_cur == 0) {
-        fprintf(stderr, "memcached: failed to ensure that core files can be written; raise "
-                        "the limit (ulimit -c, LimitCORE=), or leave out -r\n");
+        fprintf(stderr,
+                "memcached: failed to ensure that core files can be written; raise "
+                "the limit (ulimit -c, LimitCORE=), or leave out -r\n");
         return STATUS_OS_ERROR;
     }
     return 0;

@@ -255,7 +255,7 @@ my @mistakes = (
     ['ext_path = /x', 'This server is not built with external storage. (-o ext_path)'],
     ['-q', 'unknown option -q. See --help'],
     ['-m', 'option -m needs a value: N'],
-    ['-m 64 -p 11211', 'memory must be 1 to 1000000000 megabytes, such as 64, 64m or 1g (--memory-limit "64 -p 11211")'],
+    ['-m 64 -p 11211', 'memory must be 1 to 1000000000 megabytes, such as 64, 64m or 1g (--memory-limit "64 -p 11211"), and a line is one option'],
     ['-k yes', '-k takes no value, and a line is one option: yes'],
     ['-d -v', '-d takes no value, and a line is one option: -v'],
     ['-vv --port=1', '-vv takes no value, and a line is one option: --port=1'],

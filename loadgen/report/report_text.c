@@ -55,6 +55,9 @@ print_gap(const struct result *r, FILE *out)
         const char *name;
         double q;
     } points[] = {{" p50", .5}, {", p99", .99}, {", p999", .999}};
+    if (hist_count(r->all[r->from]) + result_censored(&r->total) == 0) {
+        return; /* "not known" is in the summary */
+    }
     fputs("Latency from intended start / from issue =", out);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         struct quantile intended = result_at(r, FROM_INTENDED, points[i].q);

@@ -133,7 +133,8 @@ wrong_in_datagrams(const struct lconn *c, const struct codec *codec)
     if (c->request_max > DGRAM_REQUEST_MAX) {
         return c->trace_buffer != NULL
                    ? "a trace is not sent in datagrams, which values may not fit into"
-                   : "values do not fit into datagrams: smaller ones (-V), or --transport=tcp";
+                   : "values do not fit into datagrams: smaller ones (-V), or "
+                     "--transport=tcp";
     }
     return NULL;
 }

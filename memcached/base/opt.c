@@ -46,8 +46,10 @@ complain(const struct opt_run *run, const struct opt *row, const char *text,
     char how[80];
     const char *why = row->error != NULL ? row->error : sentence;
     if (text != NULL) {
-        fprintf(run->err, "%s: %s (%s \"%s\")\n", run->table->program, why,
-                opt_spelling(row, how), text);
+        bool has_two = run->table->is_file && strstr(text, " -") != NULL;
+        fprintf(run->err, "%s: %s (%s \"%s\")%s\n", run->table->program, why,
+                opt_spelling(row, how), text,
+                has_two ? ", and a line is one option" : "");
     } else {
         fprintf(run->err, "%s: %s (%s)\n", run->table->program, why,
                 opt_spelling(row, how));

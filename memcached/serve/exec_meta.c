@@ -139,7 +139,8 @@ has_nonzero_compare(const struct req *req)
 static bool
 wants_value(const struct req *req, const struct store_seen *seen)
 {
-    return meta_has(req, 'v') && !(has_nonzero_compare(req) && req->meta.compare == seen->cas);
+    return meta_has(req, 'v') &&
+           !(has_nonzero_compare(req) && req->meta.compare == seen->cas);
 }
 
 /* An item while its line is written. */
