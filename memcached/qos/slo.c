@@ -73,8 +73,8 @@ slo_get(const struct slo *s, unsigned rule)
 const char *
 slo_parse_target(const char *p, size_t len, struct slo_target *target)
 {
-    static const char wrong[] =
-        "a target is pNN:TIME such as p95:500us, from p50 to p99.9 and of an hour at most, or off";
+    static const char wrong[] = "a target is pNN:TIME such as p95:500us, from p50 to "
+                                "p99.9 and of an hour at most, or off";
     const char *colon = len > 0 ? memchr(p, ':', len) : NULL;
     *target = (struct slo_target){0};
     if (len == 3 && memcmp(p, "off", 3) == 0) {
