@@ -45,7 +45,8 @@ read_auth_file(struct lclass *c)
     }
     FILE *f = fopen(c->auth_file, "r");
     if (f == NULL) {
-        return "the file of --auth-file is not there, or this user may not read it";
+        return "cannot read the file of --auth-file: it is not there, or this user may "
+               "not";
     }
     bool is_read = fgets(c->secret, sizeof c->secret, f) != NULL;
     fclose(f);
